@@ -1,0 +1,57 @@
+"""oddly: train an image classifier on labels you don't trust, and find the wrong ones meanwhile.
+
+The public names, loaded when first used: `import oddly` alone costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from oddly.core import (
+        Denoiser,
+        IndexedDataset,
+        KeepSampler,
+        LossLedger,
+        Verdict,
+        draw_losses,
+        find_head,
+    )
+    from oddly.engine.api import train
+    from oddly.errors import InputError
+    from oddly.records import Run
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Denoiser": "oddly.core",
+    "IndexedDataset": "oddly.core",
+    "InputError": "oddly.errors",
+    "KeepSampler": "oddly.core",
+    "LossLedger": "oddly.core",
+    "Run": "oddly.records",
+    "Verdict": "oddly.core",
+    "draw_losses": "oddly.core",
+    "find_head": "oddly.core",
+    "train": "oddly.engine.api",
+}
+
+__all__ = [
+    "Denoiser",
+    "IndexedDataset",
+    "InputError",
+    "KeepSampler",
+    "LossLedger",
+    "Run",
+    "Verdict",
+    "draw_losses",
+    "find_head",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'oddly' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

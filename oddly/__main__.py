@@ -1,0 +1,6 @@
+"""`python -m oddly …` from a bare checkout."""
+
+from oddly.cli import main
+
+if __name__ == "__main__":
+    main()

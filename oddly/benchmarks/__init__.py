@@ -1,0 +1,1 @@
+"""What denoising costs, measured: each file has one `measure()` that returns plain figures."""

@@ -1,0 +1,166 @@
+"""The ledger's speed beside the `aum` package's, and its memory at 100 million examples.
+
+`oddly benchmark ledger`: about half a minute on two CPU cores. Figures to reach: speedup ≥ 50;
+peak_gigabytes ≤ 2 (no epoch's order is drawn) and prune_seconds ≤ 5 on two cores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from oddly.core import Denoiser
+from oddly.errors import InputError
+
+CLASSES, FEATURES, NOISE = 10, 64, 0.4
+BATCH = 1024  # examples of the update that is compared
+DATASET = 50_000  # examples of the ledger it goes into
+BLOCK = 2**18  # examples recorded at a time on the way to 100 million
+BLOCKS, WARM_UP_REPEATS = 10, 5
+
+
+def measure(
+    examples: int = 100_000_000, repeats: int = 30, threads: int | None = 2
+) -> dict[str, Any]:
+    """One update against AUM's, then record, judge and prune `examples` in a process of its own."""
+    # Imported here: the measured process would otherwise carry the whole engine along.
+    from oddly.engine.outcome import describe_device
+    from oddly.records import environment
+
+    calculator = find_aum()
+    return {
+        **compare_updates(calculator, repeats),
+        **run_alone(prune_many, examples, threads or torch.get_num_threads()),
+        **environment(describe_device(torch.device("cpu"))),
+    }
+
+
+def find_aum() -> Callable[[str], Any]:
+    """The package's `AUMCalculator`; it is no dependency of ours."""
+    try:
+        from aum import AUMCalculator
+    except ImportError:
+        raise InputError(
+            'this benchmark compares with the aum package: pip install "oddly[bench]"'
+        ) from None
+    calculator: Callable[[str], Any] = AUMCalculator
+    return calculator
+
+
+def compare_updates(calculator: Callable[[str], Any], repeats: int) -> dict[str, Any]:
+    """The same logits to both; ours in its dearest epoch, where it notes labels too.
+
+    Each in blocks of its own, block after block in turn, so that both run warm and a busy
+    machine hits both. On one thread: a sleeping pool would be timed by its waking.
+    """
+    logits, labels = draw_batch(BATCH)
+    index = torch.randperm(DATASET, generator=torch.Generator().manual_seed(1))[:BATCH]
+    denoiser = Denoiser(DATASET, CLASSES, prune_after=2)
+    ours, theirs = [], []
+    with TemporaryDirectory() as folder, threads_set_to(1):
+        aum, ids = calculator(folder), index.tolist()  # AUM wants a list: made for free
+        for _ in range(BLOCKS):
+            ours += time_calls(lambda: denoiser.observe(index, logits, labels), repeats)
+            theirs += time_calls(lambda: aum.update(logits, labels, ids), repeats)
+    return {
+        "speedup": median(theirs) / median(ours),
+        "update_microseconds": 1e6 * median(ours),
+        "aum_update_microseconds": 1e6 * median(theirs),
+        "batch_size": BATCH,
+        "classes": CLASSES,
+        "repeats": len(ours),
+        "update_threads": 1,
+    }
+
+
+def time_calls(function: Callable[[], object], repeats: int) -> list[float]:
+    """Seconds of each call, after a few that do not count."""
+    seconds = []
+    for _ in range(WARM_UP_REPEATS + repeats):
+        begun = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - begun)
+    return seconds[WARM_UP_REPEATS:]
+
+
+@contextmanager
+def threads_set_to(threads: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def run_alone(
+    function: Callable[[int, int], dict[str, Any]], examples: int, threads: int
+) -> dict[str, Any]:
+    """In a fresh process, whose peak memory is then this work's alone."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(function, examples, threads).result()
+        except BrokenProcessPool:
+            raise InputError(
+                f"the process with {examples:,} examples was ended from outside, most likely for"
+                " want of memory; ask for fewer"
+            ) from None
+
+
+def prune_many(examples: int, threads: int) -> dict[str, Any]:
+    """Observe every example once, in blocks, then end the epoch with a verdict."""
+    torch.set_num_threads(threads)
+    start_gigabytes = peak_gigabytes()
+    head = nn.Linear(FEATURES, CLASSES)
+    logits, labels = draw_batch(min(BLOCK, examples))  # every block has the same losses
+    denoiser = Denoiser(examples, CLASSES, prune_after=1)
+    begun = time.perf_counter()
+    for index in (torch.arange(i, min(i + BLOCK, examples)) for i in range(0, examples, BLOCK)):
+        denoiser.observe(index, logits[: len(index)], labels[: len(index)])
+    recorded = time.perf_counter()
+    verdict = denoiser.end_epoch(head)
+    pruned = time.perf_counter()
+    assert verdict is not None
+    return {
+        "examples": examples,
+        "peak_gigabytes": peak_gigabytes(),
+        "start_gigabytes": start_gigabytes,  # Python and torch themselves
+        "record_seconds": recorded - begun,
+        "prune_seconds": pruned - recorded,
+        "prune_threads": threads,
+        "removed_fraction": verdict.removed_fraction,
+    }
+
+
+def draw_batch(size: int) -> tuple[Tensor, Tensor]:
+    """Logits (B, K) and labels (B,): a confident network, and the share of labels it denies."""
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(CLASSES, (size,), generator=generator)
+    wrong = torch.rand(size, generator=generator) < NOISE
+    predicted = (labels + wrong.long()) % CLASSES
+    logits = 0.3 * torch.randn(size, CLASSES, generator=generator)
+    return logits.scatter_add_(1, predicted[:, None], torch.full((size, 1), 3.0)), labels
+
+
+def peak_gigabytes() -> float:
+    """The most memory (10⁹ bytes) this process has held so far."""
+    try:
+        # Not ru_maxrss, which Linux lets a process inherit from the one that started it.
+        status = Path("/proc/self/status").read_text()
+    except OSError:  # macOS, where ru_maxrss is in bytes and a process's own
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(kilobytes) * 1024 / 1e9

@@ -1,0 +1,22 @@
+"""The algorithm. Read in this order: head, counterfactual, indexed, ledger, sampler, verdict,
+denoiser."""
+
+from oddly.core.counterfactual import Counterfactual, draw_losses
+from oddly.core.denoiser import Denoiser
+from oddly.core.head import find_head
+from oddly.core.indexed import IndexedDataset
+from oddly.core.ledger import LossLedger
+from oddly.core.sampler import KeepSampler
+from oddly.core.verdict import Verdict, judge
+
+__all__ = [
+    "Counterfactual",
+    "Denoiser",
+    "IndexedDataset",
+    "KeepSampler",
+    "LossLedger",
+    "Verdict",
+    "draw_losses",
+    "find_head",
+    "judge",
+]

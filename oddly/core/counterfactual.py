@@ -1,0 +1,77 @@
+"""What loss a uniformly random label would have had, and the threshold that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+CHUNK_BYTES = 2**26  # working memory of one chunk of draws
+
+
+@torch.no_grad()
+def draw_losses(
+    head: nn.Linear, draws: int = 20_000, generator: torch.Generator | None = None
+) -> Tensor:
+    """S losses from the paper's q_n: l = -y_k + log Σ_i exp(y_i), y = fc(relu(x)), x ~ N(0, I).
+
+    Paper, "Thresholds that classify mislabeled examples". Its sum over [N] and its k from
+    {0, …, K} are both read as the K classes. Drawn on the head's device (or the generator's),
+    in fp32, a chunk at a time so that K = 10,000 and D = 4,096 fit anywhere.
+    """
+    device = head.weight.device if generator is None else generator.device
+    weight = head.weight.detach().to(device, torch.float32)  # (K, D)
+    bias = None if head.bias is None else head.bias.detach().to(device, torch.float32)
+    num_classes, features = weight.shape
+    rows = max(1, CHUNK_BYTES // (4 * (3 * num_classes + 2 * features)))
+    losses = []
+    for start in range(0, draws, rows):
+        size = min(rows, draws - start)
+        x = torch.randn(size, features, device=device, generator=generator)
+        k = torch.randint(num_classes, (size,), device=device, generator=generator)
+        logits = F.linear(x.relu_(), weight, bias)
+        losses.append(F.cross_entropy(logits, k, reduction="none"))
+    return torch.cat(losses)
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """The losses of examples whose label is random, sorted; thresholds are their percentiles."""
+
+    losses: Tensor  # (S,) ascending
+    source: str
+
+    @classmethod
+    def from_losses(cls, losses: Tensor, source: str) -> Counterfactual:
+        return cls(losses.detach().float().cpu().sort().values, source)
+
+    def threshold(self, percentile: float) -> float:
+        """The p-th percentile, p in 0..100, linear between neighbours (as NumPy's default)."""
+        position = percentile / 100 * (len(self.losses) - 1)
+        low = int(position)
+        high = min(low + 1, len(self.losses) - 1)
+        a, b = float(self.losses[low]), float(self.losses[high])
+        return a + (b - a) * (position - low)
+
+    def percentile_of(self, losses: Tensor) -> Tensor:
+        """For each loss the share (0..100) of counterfactual losses below it; NaN stays NaN."""
+        below = torch.searchsorted(self.losses, losses.float().cpu().contiguous())
+        share = below * (100 / len(self.losses))
+        return torch.where(losses.cpu().isnan(), torch.nan, share)
+
+    def summary(self, bins: int = 60) -> dict[str, Any]:
+        """Percentiles 0..100 and a histogram, small enough to store with every run."""
+        low, high = float(self.losses[0]), float(self.losses[-1])
+        counts, edges = torch.histogram(self.losses, bins, range=(low, max(high, low + 1e-6)))
+        return {
+            "source": self.source,
+            "draws": len(self.losses),
+            "percentiles": {str(p): self.threshold(p) for p in range(101)},
+            "histogram": {
+                "edges": edges.tolist(),
+                "counts": counts.to(torch.int64).tolist(),
+            },
+        }

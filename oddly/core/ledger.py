@@ -1,0 +1,131 @@
+"""One loss statistic per example, filled by index while training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from oddly.errors import InputError
+
+STATISTICS = ("last", "ema", "mean")
+CHUNK = 2**24  # examples folded at a time, so that closing an epoch needs little extra memory
+
+
+class LossLedger:
+    """`record` each step, `close_epoch` each epoch, read `values`.
+
+    Statistics over epochs of an example's loss l_e (its loss in epoch e):
+    `last`: v = l_e (the paper); `ema`: v ← d·v + (1-d)·l_e; `mean`: the mean of all l_e.
+    Two floats per example (and two bytes more for `mean`); NaN means "not seen". Everything
+    happens on the device of the losses, and no step waits for it.
+    """
+
+    def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.8) -> None:
+        if statistic not in STATISTICS:
+            raise InputError(f"statistic must be one of {', '.join(STATISTICS)}, not '{statistic}'")
+        if not 0 <= decay < 1:
+            raise InputError(f"decay must be in [0, 1), not {decay}")
+        self.num_examples, self.statistic, self.decay = num_examples, statistic, decay
+        self._current = torch.empty(0)  # this epoch's losses, one spare slot for bad indices
+        self._values = torch.empty(0)
+        self._epochs = torch.empty(0, dtype=torch.int16)  # epochs seen; `mean` only
+        self._invalid = torch.zeros((), dtype=torch.int64)
+
+    @torch.no_grad()
+    def record(self, index: Tensor, losses: Tensor) -> None:
+        """Note the losses (B,) of examples `index` (B,); seen twice in an epoch, the last counts.
+
+        An index out of range raises at once on CPU; on a GPU, where looking would stall the
+        device, it is put aside and `close_epoch` raises.
+        """
+        self._allocate(losses.device)
+        index = index.to(losses.device, non_blocking=True)
+        if losses.device.type == "cpu":
+            self._check(index)
+        else:
+            valid = (index >= 0) & (index < self.num_examples)
+            self._invalid += valid.numel() - valid.sum()
+            index = torch.where(valid, index, self.num_examples)
+        self._current[index] = losses.detach().float()
+
+    @torch.no_grad()
+    def close_epoch(self) -> None:
+        """Fold this epoch's losses into the statistic, merged across ranks when there are any."""
+        self._allocate(self._current.device)
+        merge_mean(self._current)
+        if invalid := int(self._invalid):
+            self._invalid.zero_()
+            raise IndexError(
+                f"{invalid} indices given to observe() were outside 0..{self.num_examples - 1}"
+            )
+        for part in self._chunks():
+            new, old = self._current[part], self._values[part]
+            old.copy_(self._fold(old, new, part))
+        self._current.fill_(torch.nan)
+
+    @property
+    def values(self) -> Tensor:
+        """The statistic, (N,); NaN where an example was never seen."""
+        self._allocate(self._values.device)
+        return self._values
+
+    def state_dict(self) -> dict[str, Any]:
+        names = ("_current", "_values", "_epochs")
+        return {name.strip("_"): getattr(self, name) for name in names}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if len(state["values"]) not in (0, self.num_examples):
+            raise InputError(
+                f"the saved ledger holds {len(state['values'])} examples, not {self.num_examples}"
+            )
+        for name, tensor in state.items():
+            setattr(self, f"_{name}", tensor.clone())
+
+    def _fold(self, old: Tensor, new: Tensor, part: slice) -> Tensor:
+        seen = ~new.isnan()
+        if self.statistic == "last":
+            return torch.where(seen, new, old)
+        if self.statistic == "ema":
+            mixed = torch.where(old.isnan(), new, old.lerp(new, 1 - self.decay))
+            return torch.where(seen, mixed, old)
+        epochs = self._epochs[part].add_(seen.to(torch.int16))
+        step = (new - old.nan_to_num(0.0)) / epochs
+        return torch.where(seen, old.nan_to_num(0.0) + step, old)
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, self.num_examples, CHUNK):
+            yield slice(start, min(start + CHUNK, self.num_examples))
+
+    def _allocate(self, device: torch.device) -> None:
+        """Lay the ledger out on the device of the first losses; move if they move."""
+        if not len(self._current):
+            self._current = torch.full((self.num_examples + 1,), torch.nan, device=device)
+            self._values = torch.full((self.num_examples,), torch.nan, device=device)
+            if self.statistic == "mean":
+                self._epochs = torch.zeros(self.num_examples, dtype=torch.int16, device=device)
+        if self._current.device != device or self._invalid.device != device:
+            for name in ("_current", "_values", "_epochs", "_invalid"):
+                setattr(self, name, getattr(self, name).to(device))
+
+    def _check(self, index: Tensor) -> None:
+        if not index.numel():
+            return
+        low, high = index.aminmax()
+        if low < 0 or high >= self.num_examples:
+            bad = int(low) if low < 0 else int(high)
+            raise IndexError(f"index {bad} is outside 0..{self.num_examples - 1}")
+
+
+def merge_mean(losses: Tensor) -> None:
+    """Average over the ranks that saw an example, in place; NaN where none did."""
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
+        return
+    seen = (~losses.isnan()).float()
+    losses.nan_to_num_(0.0)
+    dist.all_reduce(losses)
+    dist.all_reduce(seen)
+    losses.div_(seen)  # 0 / 0 = NaN: still unseen

@@ -1,0 +1,94 @@
+"""Yield only the kept examples, in an order that epoch and seed decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+from torch.utils.data import Sampler
+
+from oddly.errors import InputError
+
+
+class KeepSampler(Sampler[int]):
+    """Sampler over the kept indices of N examples; `len` is exact, also after pruning.
+
+    Under torch.distributed each rank gets its share of the same order; the last few indices are
+    repeated where the ranks would else get unequal numbers (unequal loops would hang).
+    """
+
+    def __init__(
+        self,
+        num_examples: int,
+        seed: int = 0,
+        shuffle: bool = True,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        if num_examples < 1:
+            raise InputError("there are no examples to draw from")
+        ranked = dist.is_available() and dist.is_initialized()
+        self.rank = rank if rank is not None else (dist.get_rank() if ranked else 0)
+        default_size = dist.get_world_size() if ranked else 1
+        self.world_size = world_size if world_size is not None else default_size
+        self.num_examples, self.seed, self.shuffle = num_examples, seed, shuffle
+        self.epoch, self.start = 0, 0
+        self._kept: Tensor | None = None  # None: all of them
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """The epoch whose order comes next; `start` skips what a broken-off epoch had yielded."""
+        self.epoch, self.start = epoch, start
+
+    def set_keep(self, keep: Tensor) -> None:
+        """Yield only the indices where `keep` (N,) is True."""
+        if keep.dtype != torch.bool or keep.shape != (self.num_examples,):
+            raise InputError(
+                f"keep must be a boolean mask of {self.num_examples}, not {keep.dtype}"
+                f" {tuple(keep.shape)}"
+            )
+        kept = keep.nonzero().flatten().cpu()
+        if not len(kept):
+            raise InputError("keep is False everywhere: nothing would be left to train on")
+        self._kept = None if len(kept) == self.num_examples else kept
+
+    @property
+    def num_kept(self) -> int:
+        return self.num_examples if self._kept is None else len(self._kept)
+
+    def order(self) -> Tensor:
+        """This epoch's indices for this rank, int64."""
+        if self.shuffle:
+            generator = torch.Generator().manual_seed(_mix(self.seed, self.epoch))
+            order = torch.randperm(self.num_kept, generator=generator)
+        else:
+            order = torch.arange(self.num_kept)
+        if self._kept is not None:
+            order = self._kept[order]
+        if self.world_size > 1:
+            share = -(-len(order) // self.world_size)
+            places = torch.arange(share) * self.world_size + self.rank
+            order = order[places % len(order)]
+        return order[self.start :]
+
+    def __iter__(self) -> Iterator[int]:
+        for part in self.order().split(2**16):  # a whole list of ints would cost 4× the tensor
+            yield from part.tolist()
+
+    def __len__(self) -> int:
+        return max(0, -(-self.num_kept // self.world_size) - self.start)
+
+    def state_dict(self) -> dict[str, Any]:
+        kept = torch.empty(0, dtype=torch.int64) if self._kept is None else self._kept
+        return {"epoch": self.epoch, "start": self.start, "kept": kept}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.set_epoch(state["epoch"], state["start"])
+        self._kept = state["kept"].clone() if len(state["kept"]) else None
+
+
+def _mix(seed: int, epoch: int) -> int:
+    """One generator seed from two numbers; seed 0 epoch 1 and seed 1 epoch 0 stay apart."""
+    return (seed * 1_000_003 + epoch * 7_919 + 17) % 2**63

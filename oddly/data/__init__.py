@@ -1,0 +1,74 @@
+"""Datasets by name, by folder, by table; label noise; what happens to a batch of images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
+from oddly.data.cifar import load_cifar10, load_cifar100
+from oddly.data.cifar_n import HUMAN_LABELS, load_cifar_n
+from oddly.data.digits import load_digits
+from oddly.data.image_folder import load_image_folder
+from oddly.data.labels import replace_labels
+from oddly.data.listing import shown
+from oddly.data.noise import NOISES, add_noise, error_rate
+from oddly.data.synthetic import synthetic
+from oddly.data.table import SUFFIXES, load_table
+from oddly.data.transforms import augment, normalise
+from oddly.errors import InputError, unknown_name
+
+DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
+    "digits": load_digits,
+    "cifar10": load_cifar10,
+    "cifar100": load_cifar100,
+    **{name: partial(load_cifar_n, name) for name in HUMAN_LABELS},
+    "synthetic": lambda options: synthetic(),
+}
+
+
+def load_data(source: str, options: DataOptions) -> LabelledData:
+    """A dataset by its name, else an image folder, else a table of paths and labels."""
+    if source in DATASETS:
+        return DATASETS[source](options)
+    if source == "cifar10n":  # "did you mean cifar100n?" would mislead
+        choices = ", ".join(name for name in DATASETS if name.startswith("cifar10n:"))
+        raise InputError(f"cifar10n has several sets of labels; choose one of {choices}")
+    path = Path(os.path.expanduser(source))
+    if source and os.path.isdir(path):  # unlike Path.is_dir, false for a name too long to exist
+        return load_image_folder(path, options)
+    if os.path.isfile(path):
+        return _load_file(path, options)
+    if "/" in source or source.startswith((".", "~")) or path.suffix.lower() in SUFFIXES:
+        raise InputError(f"{shown(source)}: no such file or folder")
+    raise unknown_name("dataset", shown(source), DATASETS)
+
+
+def _load_file(path: Path, options: DataOptions) -> LabelledData:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"{shown(str(path))} is neither a folder of images nor a {' or '.join(SUFFIXES)} table"
+        )
+    return load_table(path, options)
+
+
+__all__ = [
+    "DATASETS",
+    "NOISES",
+    "Augment",
+    "DataOptions",
+    "LabelledData",
+    "Recipe",
+    "Split",
+    "add_noise",
+    "augment",
+    "error_rate",
+    "load_data",
+    "load_image_folder",
+    "load_table",
+    "normalise",
+    "replace_labels",
+    "synthetic",
+]

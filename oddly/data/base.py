@@ -1,0 +1,105 @@
+"""What every dataset becomes: images, given labels, class names; the truth kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a dataset is trained when the user says nothing."""
+
+    model: str = "resnet18"
+    epochs: int = 30
+    batch_size: int = 128
+    learning_rate: float = 0.1
+    weight_decay: float = 5e-4
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Random changes of a training image, applied to whole batches on the training device."""
+
+    pad: int = 0
+    """Zero-pad each side by this many pixels, then crop back at a random place."""
+    flip: bool = False
+    """Mirror left to right half of the time."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """N images with one label each."""
+
+    images: Tensor | Dataset[Tensor]
+    """uint8 (N, C, H, W) in memory, or a map-style dataset that decodes one (C, H, W) at a time."""
+    labels: Tensor
+    """int64 (N,)"""
+    ids: Sequence[str]
+    """A stable name per example; for images the path relative to the data root, with slashes."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class LabelledData:
+    """A dataset ready to train on. `train.labels` are the *given* labels, right or wrong."""
+
+    name: str
+    class_names: Sequence[str]
+    train: Split
+    test: Split | None
+    true_labels: Tensor | None
+    """int64 (N,) for the training split where known; for scoring only, no method sees it."""
+    image_shape: tuple[int, int, int]
+    """(C, H, W) of every image once decoded."""
+    mean: tuple[float, ...]
+    """Per channel, on the 0..1 scale."""
+    std: tuple[float, ...]
+    augment: Augment = Augment()
+    recipe: Recipe = Recipe()
+    confused_with: Sequence[int] | None = None
+    """For asymmetric noise: class k is mistaken for class confused_with[k] (k itself: never)."""
+    notes: Sequence[str] = field(default_factory=tuple)
+    """Lines the user should read (skipped files, classes without examples)."""
+
+    def with_given_labels(self, labels: Tensor) -> LabelledData:
+        """The same data under other given labels."""
+        return replace(self, train=replace(self.train, labels=labels))
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What a loader may be told; each loader takes what concerns it."""
+
+    data_dir: Path | None = None
+    """Where the official folders lie (cifar-10-batches-py/ …)."""
+    image_size: int = 32
+    """Side of the square every image file is resized and cropped to."""
+    download: bool = False
+    """Fetch an official dataset that is missing."""
+    skip_unreadable: bool = False
+    """Leave unreadable images out instead of stopping."""
+    memory_limit: int = 2**31
+    """Bytes of decoded images that may be held; above it files are decoded again each epoch."""
+    progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
+    """Told (done, total) while image files are being read."""
+
+
+def check_labels(labels: Tensor, num_classes: int, where: str) -> None:
+    """Refuse labels outside 0 … K-1, naming the first one."""
+    from oddly.errors import InputError
+
+    bad = torch.nonzero((labels < 0) | (labels >= num_classes)).flatten()
+    if len(bad):
+        i = int(bad[0])
+        raise InputError(
+            f"{where}: label {int(labels[i])} of example {i} is outside 0..{num_classes - 1}"
+            f" ({len(bad)} such labels)"
+        )

@@ -1,0 +1,215 @@
+"""A folder with one sub-folder per class, with or without a train/ val/ test/ level above."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oddly.data.base import DataOptions, LabelledData
+from oddly.data.files import FileList, load_files
+from oddly.data.images import SUFFIXES
+from oddly.data.listing import count, first_few, natural, shown, storable
+from oddly.errors import InputError
+
+SPLIT_NAMES = {
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "test": "test",
+    "testing": "test",
+}
+
+
+def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
+    """Every image below a class folder, in natural order; the folder's name is the given label."""
+    tree = _scan(os.path.realpath(root))
+    if not tree.images:
+        raise InputError(f"{shown(str(root))} holds no images{_hint(tree)}")
+    notes = _about_scan(tree)
+    parts = _find_splits(str(root), tree, notes)
+    if parts is None:
+        train, test, depth = tree.images, None, 0
+    else:
+        train, test, depth = parts["train"], _choose_test(parts, notes), 1
+    class_names = _class_names(str(root), train, depth)
+    notes += _about_left_out(tree, train, class_names, depth)
+    lists = (
+        _label(str(root), train, class_names, depth),
+        _label(str(root), test, class_names, depth) if test else None,
+    )
+    name = os.path.basename(os.path.realpath(root)) or str(root)
+    return load_files(storable(name), os.path.realpath(root), class_names, lists, options, notes)
+
+
+@dataclass
+class _Tree:
+    """What a scan found; paths are relative to the root, with slashes."""
+
+    images: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    others: Counter[str] = field(default_factory=Counter)
+    """Suffixes of the files that are not images."""
+    links: list[str] = field(default_factory=list)
+    """Links that lead outside the root, or round in a circle; not followed."""
+
+
+def _scan(root: str) -> _Tree:
+    """All image files below root in natural order; hidden files and folders are passed over."""
+    tree = _Tree()
+    # (relative path, real path, real paths of the folders above and itself)
+    stack: list[tuple[str, frozenset[str], str]] = [("", frozenset({root}), root)]
+    try:
+        while stack:
+            prefix, above, real = stack.pop()
+            for entry in os.scandir(os.path.join(root, prefix)):
+                if entry.name.startswith(".") or entry.name == "__MACOSX":
+                    continue
+                path = prefix + entry.name
+                target = os.path.join(real, entry.name)
+                if entry.is_symlink():
+                    target = os.path.realpath(target)
+                    if target in above or not _is_inside(target, root):
+                        tree.links.append(path)
+                        continue
+                if entry.is_dir():
+                    tree.folders.append(path)
+                    stack.append((path + "/", above | {target}, target))
+                elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                    tree.images.append(path)
+                else:
+                    tree.others[os.path.splitext(entry.name)[1].lower() or "no suffix"] += 1
+    except OSError as error:
+        raise InputError(f"{shown(root)} cannot be read: {error}") from None
+    tree.images.sort(key=natural)
+    return tree
+
+
+def _is_inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def _find_splits(root: str, tree: _Tree, notes: list[str]) -> dict[str, list[str]] | None:
+    """The images by split where the first level is train/ val/ test/; None where it is classes."""
+    by_folder: dict[str, list[str]] = {}
+    for path in tree.images:
+        if "/" in path:
+            by_folder.setdefault(path.split("/")[0], []).append(path)
+    splits = {name: SPLIT_NAMES[name.lower()] for name in by_folder if name.lower() in SPLIT_NAMES}
+    if not splits:
+        return None
+    kinds = set(splits.values())
+    others = sorted(set(by_folder) - set(splits))
+    # A class may be called "train" (railway) among others: a split level holds class folders.
+    sure = len(kinds) > 1 and "train" in kinds and all(_has_classes(by_folder[s]) for s in splits)
+    if others and not sure:
+        return None
+    if "train" not in kinds:
+        raise InputError(
+            f"{shown(root)} has {first_few(sorted(splits))} but no images in train/; add it, or"
+            " name a folder whose sub-folders are the classes"
+        )
+    if others:
+        notes.append(f"folders beside train/ left out: {first_few(others)}")
+    parts: dict[str, list[str]] = {}
+    for name, kind in splits.items():
+        parts.setdefault(kind, []).extend(by_folder[name])
+    return parts
+
+
+def _has_classes(paths: Sequence[str]) -> bool:
+    """Whether images lie in folders below the split, not in the split itself."""
+    return all(path.count("/") >= 2 for path in paths)
+
+
+def _choose_test(parts: dict[str, list[str]], notes: list[str]) -> list[str] | None:
+    """test/, else val/; one without class folders has no labels and is of no use."""
+    for kind in ("test", "val"):
+        if kind in parts:
+            if any(path.count("/") >= 2 for path in parts[kind]):
+                return parts[kind]
+            notes.append(f"{kind}/ has no class folders, so it is not used")
+    return None
+
+
+def _class_of(path: str, depth: int) -> str | None:
+    """The class folder's name, composed (macOS archives decompose accents); None: lies above."""
+    parts = path.split("/")
+    return storable(unicodedata.normalize("NFC", parts[depth])) if len(parts) > depth + 1 else None
+
+
+def _class_names(root: str, train: Sequence[str], depth: int) -> list[str]:
+    """The classes of the training images in natural order, at least two."""
+    where = shown(root) + "/train" * depth
+    found = {_class_of(path, depth) for path in train} - {None}
+    names = sorted((name for name in found if name is not None), key=natural)
+    if not names:
+        raise InputError(f"{where} holds images but no class folders; put each class in its own")
+    if len(names) == 1:
+        below = {path.split("/")[depth + 1] for path in train if path.count("/") > depth + 1}
+        hint = f"; did you mean {where}/{shown(names[0])}?" if len(below) > 1 else ""
+        raise InputError(f"{where} has one class only ({shown(names[0])}), two are needed{hint}")
+    return names
+
+
+def _label(root: str, paths: Sequence[str], class_names: Sequence[str], depth: int) -> FileList:
+    """Paths with the index of their class folder; those above any class folder are dropped."""
+    index = {name: k for k, name in enumerate(class_names)}
+    named = [(path, name) for path in paths if (name := _class_of(path, depth)) is not None]
+    unknown = sorted({name for _, name in named} - set(index), key=natural)
+    if unknown:
+        raise InputError(
+            f"{shown(root)}: {named[0][0].split('/')[0]}/ has classes that train/ has no images"
+            f" of: {first_few(unknown)}"
+        )
+    return FileList([path for path, _ in named], [index[name] for _, name in named])
+
+
+def _about_scan(tree: _Tree) -> list[str]:
+    """Notes about what was seen and not taken."""
+    notes = []
+    if tree.links:
+        notes.append(
+            f"{count(len(tree.links), 'link')} leading outside the folder (or in a circle) ignored:"
+            f" {first_few(sorted(tree.links))}"
+        )
+    if tree.others:
+        by_number = sorted(tree.others.items(), key=lambda item: (-item[1], item[0]))
+        kinds = [f"{suffix} {number:,}" for suffix, number in by_number]
+        notes.append(
+            f"{count(tree.others.total(), 'file')} not taken for images: {first_few(kinds)}"
+        )
+    return notes
+
+
+def _about_left_out(
+    tree: _Tree, train: Sequence[str], class_names: Sequence[str], depth: int
+) -> list[str]:
+    """Notes about images outside and folders without."""
+    notes = []
+    loose = [path for path in tree.images if _class_of(path, depth) is None]
+    if loose:
+        notes.append(
+            f"{count(len(loose), 'image')} outside class folders left out: {first_few(loose)}"
+        )
+    parents = {path.split("/")[0] for path in train} if depth else {""}
+    empty = [
+        folder
+        for folder in sorted(tree.folders, key=natural)
+        if folder.count("/") == depth
+        and (not depth or folder.split("/")[0] in parents)
+        and _class_of(folder + "/", depth) not in class_names
+    ]
+    if empty:
+        notes.append(f"folders without images left out: {first_few(empty)}")
+    return notes
+
+
+def _hint(tree: _Tree) -> str:
+    notes = _about_scan(tree)
+    return f" ({'; '.join(notes)})" if notes else ""

@@ -1,0 +1,197 @@
+"""Label noise as pure functions: labels + rate + generator -> given labels; the input stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+from torch.utils.data import Dataset
+
+from oddly.data.base import LabelledData
+from oddly.errors import InputError, unknown_name
+
+INSTANCE_SPREAD = 0.1
+"""Standard deviation of the per-example flip rate of `instance` noise."""
+PROJECTED_SIDE = 32
+"""Larger images are averaged down to this side before `instance` noise projects them."""
+CHUNK = 2**24
+"""Floats of pixels held at once by `instance` noise."""
+
+
+def uniform(labels: Tensor, num_classes: int, rate: float, generator: Generator) -> Tensor:
+    """The paper's: round(rate N) examples get a uniform draw over all K, the true one included.
+
+    The realised error rate is therefore about rate (1 - 1/K).
+    """
+    chosen = _choose(len(labels), rate, generator)
+    given = labels.clone()
+    given[chosen] = torch.randint(num_classes, (len(chosen),), generator=generator)
+    return given
+
+
+def uniform_other(labels: Tensor, num_classes: int, rate: float, generator: Generator) -> Tensor:
+    """round(rate N) examples get a uniform draw over the K - 1 other classes."""
+    _need_two_classes("uniform_other", num_classes)
+    chosen = _choose(len(labels), rate, generator)
+    shift = torch.randint(1, num_classes, (len(chosen),), generator=generator)
+    given = labels.clone()
+    given[chosen] = (labels[chosen] + shift) % num_classes
+    return given
+
+
+def pair(labels: Tensor, num_classes: int, rate: float, generator: Generator) -> Tensor:
+    """round(rate N) examples of class k are called k + 1 (mod K)."""
+    _need_two_classes("pair", num_classes)
+    chosen = _choose(len(labels), rate, generator)
+    given = labels.clone()
+    given[chosen] = (labels[chosen] + 1) % num_classes
+    return given
+
+
+def asymmetric(
+    labels: Tensor, confused_with: Sequence[int], rate: float, generator: Generator
+) -> Tensor:
+    """Each example of class k is called confused_with[k] with probability `rate`.
+
+    A class confused with itself stays, so the realised error rate can be below `rate`.
+    """
+    flipped = torch.rand(len(labels), generator=generator) < rate
+    return torch.where(flipped, torch.as_tensor(confused_with)[labels], labels)
+
+
+def asymmetric_blocks(
+    labels: Tensor, num_classes: int, rate: float, generator: Generator
+) -> Tensor:
+    """Patrini's: the next class inside consecutive index blocks of 5, round and round.
+
+    On CIFAR-100 those blocks are alphabetical, not super-classes: `asymmetric` has the true ones.
+    """
+    if num_classes % 5:
+        raise InputError(
+            f"noise asymmetric_blocks needs a number of classes divisible by 5, not {num_classes}"
+        )
+    classes = torch.arange(num_classes)
+    next_in_block = classes - classes % 5 + (classes + 1) % 5
+    return asymmetric(labels, next_in_block.tolist(), rate, generator)
+
+
+def instance(
+    labels: Tensor,
+    num_classes: int,
+    rate: float,
+    generator: Generator,
+    images: Tensor | Dataset[Tensor],
+    mean: Sequence[float],
+    std: Sequence[float],
+) -> Tensor:
+    """Noise that depends on the picture: x is called class j with probability softmax_j(x W_y).
+
+    An example flips with its own rate, a normal draw around `rate` (deviation 0.1) clamped to 0..1.
+    W_y is a standard normal projection of the normalised pixels for each class y; the true class
+    is left out. Rate 0 means no noise, though the clamped normal would leave some.
+    """
+    _need_two_classes("instance", num_classes)
+    if rate == 0:
+        return labels.clone()
+    rates = torch.empty(len(labels)).normal_(rate, INSTANCE_SPREAD, generator=generator).clamp(0, 1)
+    flipped = torch.rand(len(labels), generator=generator) < rates
+    given = labels.clone()
+    for k in range(num_classes):  # one class's projection at a time: K of them may be large
+        chosen = torch.nonzero(flipped & (labels == k)).flatten()
+        projection: Tensor | None = None
+        for part in _chunks(chosen, images):
+            pixels = _pixels(images, part, mean, std)  # (n, D)
+            if projection is None:
+                projection = torch.randn(pixels.shape[1], num_classes, generator=generator)
+            logits = pixels @ projection
+            logits[:, k] = -torch.inf
+            draws = torch.multinomial(logits.softmax(1), 1, generator=generator)
+            given[part] = draws.flatten()
+    return given
+
+
+def _choose(number: int, rate: float, generator: Generator) -> Tensor:
+    """Exactly round(rate N) indices, without repetition."""
+    return torch.randperm(number, generator=generator)[: round(rate * number)]
+
+
+def _need_two_classes(kind: str, num_classes: int) -> None:
+    if num_classes < 2:
+        raise InputError(f"noise {kind} needs at least two classes, not {num_classes}")
+
+
+def _chunks(chosen: Tensor, images: Tensor | Dataset[Tensor]) -> Sequence[Tensor]:
+    """The chosen indices in pieces whose decoded pixels fit CHUNK floats."""
+    if not len(chosen):
+        return []
+    step = max(1, CHUNK // images[int(chosen[0])].numel())
+    return [chosen[i : i + step] for i in range(0, len(chosen), step)]
+
+
+def _pixels(
+    images: Tensor | Dataset[Tensor], chosen: Tensor, mean: Sequence[float], std: Sequence[float]
+) -> Tensor:
+    """Normalised pixels (n, D) of the chosen images, which may have to be decoded first."""
+    if isinstance(images, Tensor):
+        pixels = images[chosen].float()
+    else:
+        pixels = torch.stack([images[i] for i in chosen.tolist()]).float()
+    height, width = (min(PROJECTED_SIDE, side) for side in pixels.shape[2:])
+    pixels = adaptive_avg_pool2d(pixels, (height, width))  # changes nothing up to that side
+    channels = (1, -1, 1, 1)
+    pixels = (pixels / 255 - torch.tensor(mean).view(channels)) / torch.tensor(std).view(channels)
+    return pixels.flatten(1)
+
+
+def _asymmetric_of(data: LabelledData, rate: float, generator: Generator) -> Tensor:
+    if data.confused_with is None:
+        raise InputError(
+            f"noise asymmetric needs to know which classes get confused, and {data.name} does not"
+            " say; use pair, or asymmetric_blocks"
+        )
+    return asymmetric(data.train.labels, data.confused_with, rate, generator)
+
+
+def _instance_of(data: LabelledData, rate: float, generator: Generator) -> Tensor:
+    train, classes = data.train, len(data.class_names)
+    return instance(train.labels, classes, rate, generator, train.images, data.mean, data.std)
+
+
+def _from_labels(
+    noise: Callable[[Tensor, int, float, Generator], Tensor],
+) -> Callable[[LabelledData, float, Generator], Tensor]:
+    """A noise that needs labels only, called with a whole dataset like the others."""
+    return lambda data, rate, generator: noise(
+        data.train.labels, len(data.class_names), rate, generator
+    )
+
+
+NOISES: dict[str, Callable[[LabelledData, float, Generator], Tensor]] = {
+    "uniform": _from_labels(uniform),
+    "uniform_other": _from_labels(uniform_other),
+    "pair": _from_labels(pair),
+    "asymmetric": _asymmetric_of,
+    "asymmetric_blocks": _from_labels(asymmetric_blocks),
+    "instance": _instance_of,
+}
+
+
+def add_noise(data: LabelledData, kind: str, rate: float, generator: Generator) -> LabelledData:
+    """The data under noisy given labels; where no truth was known, it is the labels before."""
+    if kind not in NOISES:
+        raise unknown_name("noise", kind, NOISES)
+    if not 0 <= rate <= 1:  # NaN fails this too
+        raise InputError(f"noise rate {rate} is outside 0..1")
+    truth = data.train.labels if data.true_labels is None else data.true_labels
+    noisy = data.with_given_labels(NOISES[kind](data, rate, generator))
+    return replace(noisy, true_labels=truth)
+
+
+def error_rate(data: LabelledData) -> float | None:
+    """The share of training examples whose given label is wrong; None where nobody knows."""
+    if data.true_labels is None or not len(data.train):
+        return None
+    return float((data.train.labels != data.true_labels).double().mean())

@@ -1,0 +1,70 @@
+"""What happens to a batch of uint8 images on the training device: crop, flip, normalise.
+
+B images, C channels, H x W pixels. No loop over images, no host sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import torch
+from torch import Generator, Tensor
+from torch.nn.functional import pad
+
+from oddly.data.base import Augment
+
+
+def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
+    """Random crop out of the zero-padded image and random mirroring, each image its own draw.
+
+    The generator lives on the images' device.
+    """
+    if not how.pad and not how.flip:
+        return images
+    b, c, h, w = images.shape
+    device = images.device
+    rows = torch.arange(h, device=device).expand(b, h)
+    columns = torch.arange(w, device=device).expand(b, w)
+    if how.flip:
+        mirrored = torch.rand(b, 1, generator=generator, device=device) < 0.5
+        columns = torch.where(mirrored, columns.flip(1), columns)
+    if how.pad:
+        corner = torch.randint(2 * how.pad + 1, (2, b, 1), generator=generator, device=device)
+        rows, columns = rows + corner[0], columns + corner[1]
+        images = pad(images, (how.pad,) * 4)
+    # One flat gather per channel: five times faster on CPU than indexing with four tensors.
+    place = rows[:, :, None] * (w + 2 * how.pad) + columns[:, None, :]  # (B, H, W)
+    place = place.view(b, 1, h * w).expand(b, c, h * w)
+    return images.flatten(2).gather(2, place).view(b, c, h, w)
+
+
+def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
+    """uint8 (B, C, H, W) to float32 with mean 0 and deviation 1 per channel."""
+    scale, shift = _scale_and_shift(tuple(mean), tuple(std), images.device)
+    return images.to(torch.float32) * scale + shift
+
+
+@lru_cache(maxsize=16)
+def _scale_and_shift(
+    mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Kept between batches: copying even six numbers to a GPU each step makes the host wait."""
+    with torch.inference_mode(False):  # an inference tensor would be of no use in training
+        deviation = torch.tensor(std, dtype=torch.float64).view(-1, 1, 1)
+        centre = torch.tensor(mean, dtype=torch.float64).view(-1, 1, 1)
+        scale, shift = 1 / (255 * deviation), -centre / deviation
+        return scale.float().to(device), shift.float().to(device)
+
+
+def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation per channel of uint8 (N, C, H, W), on the 0..1 scale."""
+    # Counting the 256 grey levels is exact, and takes no float copy of all pixels.
+    counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in images.unbind(1)])
+    share = counts.double() / counts.sum(1, keepdim=True)  # (C, 256)
+    level = torch.arange(256, dtype=torch.float64) / 255
+    mean = share @ level
+    variance = (share * (level - mean[:, None]) ** 2).sum(1)
+    # A constant channel must not divide by nothing: one grey level is the least deviation.
+    std = variance.sqrt().clamp(min=1 / 255)
+    return tuple(mean.tolist()), tuple(std.tolist())

@@ -1,0 +1,132 @@
+"""Everything a run can be told; saved as the run's config.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from oddly.data.base import Recipe
+from oddly.engine.schedule import SCHEDULES
+from oddly.errors import InputError, unknown_name
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One training run. `None` means: what suits the data (its recipe) or the device."""
+
+    data: str
+    """A dataset's name, an image folder, or a CSV/Parquet table."""
+    data_dir: str | None = None
+    """Where the official dataset folders lie."""
+    labels: str | None = None
+    """A table of id and label that replaces given labels."""
+    image_size: int = 32
+    """Side in pixels that image files are brought to."""
+    download: bool = False
+    """Fetch an official dataset that is missing."""
+    skip_unreadable: bool = False
+    """Leave unreadable images out instead of stopping."""
+    noise: float = 0.0
+    """Share of training labels to corrupt, 0..1."""
+    noise_kind: str = "uniform"
+    """How labels are corrupted."""
+
+    method: str = "odd"
+    """How to train."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The method's own settings, by name."""
+
+    model: str | None = None
+    """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    dropout: float = 0.0
+    """Dropout inside the network, where it has any."""
+
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    """The schedule's highest value."""
+    momentum: float = 0.9
+    nesterov: bool = True
+    weight_decay: float | None = None
+    schedule: str = "cosine"
+    """cosine, step (÷10 at 1/2 and 3/4 of the epochs) or constant."""
+    warmup: float = 0.0
+    """Epochs over which the learning rate rises linearly from 0."""
+
+    device: str = "auto"
+    """auto, cpu, cuda or mps."""
+    precision: str = "auto"
+    """fp32 or bf16 (autocast); auto: bf16 on a GPU that has it."""
+    compile: bool = False
+    """torch.compile with CUDA graphs: minutes saved on long GPU runs, one lost at the start."""
+    workers: int = 2
+    """Processes that decode images, where they do not fit in memory."""
+
+    noise_seed: int = 0
+    """Which labels are corrupted, and how."""
+    init_seed: int = 0
+    """The network's first weights."""
+    order_seed: int = 0
+    """Order, augmentation, dropout, counterfactual draws."""
+    tensorboard: bool = False
+    """Also write a TensorBoard log into the run folder."""
+
+    def __post_init__(self) -> None:
+        _check_range("noise", self.noise, 0, 1)
+        _check_range("momentum", self.momentum, 0, 1)
+        _check_range("warmup", self.warmup, 0, self.epochs)
+        _check_range("image_size", self.image_size, 4, 4096)
+        _check_range("workers", self.workers, 0, None)
+        for name in ("epochs", "batch_size"):
+            _check_range(name, getattr(self, name), 1, None)
+        for name in ("learning_rate", "weight_decay"):
+            _check_range(name, getattr(self, name), 0, None)
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise unknown_name(name, getattr(self, name), known)
+
+    def with_recipe(self, recipe: Recipe) -> RunConfig:
+        """The same run with every `None` that the data's recipe answers filled in."""
+        gaps = {k: v for k, v in asdict(recipe).items() if getattr(self, k) is None}
+        return replace(self, **gaps)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "settings": dict(self.settings)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
+        """From config.json, leaving aside what is not a setting (its format number)."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{k: v for k, v in values.items() if k in known})
+
+    @classmethod
+    def from_options(cls, data: str, options: Mapping[str, Any]) -> RunConfig:
+        """From keyword options: a field's name sets it, any other is a setting of the method.
+
+        `seed` sets all three seeds that are not given by name.
+        """
+        options = dict(options)
+        seed = options.pop("seed", None)
+        if seed is not None:
+            seeds = ("noise_seed", "init_seed", "order_seed")
+            options = {**dict.fromkeys(seeds, seed), **options}
+        known = {f.name for f in fields(cls)}
+        settings = {**options.pop("settings", {})}
+        settings |= {k: v for k, v in options.items() if k not in known}
+        return cls(data, settings=settings, **{k: v for k, v in options.items() if k in known})
+
+
+CHOICES = {
+    "schedule": SCHEDULES,
+    "device": ("auto", "cpu", "cuda", "mps"),
+    "precision": ("auto", "fp32", "bf16"),
+}
+
+
+def _check_range(name: str, value: float | None, low: float, high: float | None) -> None:
+    if value is None:
+        return
+    if not value >= low or (high is not None and value > high):
+        limits = f"at least {low:g}" if high is None else f"within {low:g}..{high:g}"
+        raise InputError(f"{name} must be {limits}, not {value:g}")

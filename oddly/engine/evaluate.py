@@ -1,0 +1,47 @@
+"""Run a network over a split without training it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from oddly.engine.feed import Feed
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What the network says of each example, un-augmented, in evaluation mode; on the CPU."""
+
+    labels: Tensor  # (N,) predicted class
+    confidences: Tensor  # (N,) its softmax probability
+    losses: Tensor  # (N,) cross-entropy of the given label
+    in_top5: Tensor  # (N,) bool: the given label is among the five most likely
+
+    def accuracy(self, given: Tensor) -> float:
+        """Percent."""
+        return 100 * float((self.labels == given.cpu()).double().mean())
+
+    @property
+    def top5_accuracy(self) -> float:
+        return 100 * float(self.in_top5.double().mean())
+
+
+@torch.no_grad()
+def predict(model: nn.Module, feed: Feed, bf16: bool = False) -> Predictions:
+    """One sweep over the feed's split."""
+    was_training = model.training
+    model.eval()
+    parts: list[tuple[Tensor, ...]] = []
+    for _, (inputs, *_), labels in feed.batches(torch.arange(len(feed.split))):
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
+            logits = model(inputs)
+        logits = logits.float()
+        confidence, predicted = logits.softmax(1).max(1)
+        losses = F.cross_entropy(logits, labels, reduction="none")
+        top5 = logits.topk(min(5, logits.shape[1]), 1).indices
+        parts.append((predicted, confidence, losses, (top5 == labels[:, None]).any(1)))
+    model.train(was_training)
+    return Predictions(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))

@@ -1,0 +1,101 @@
+"""What a finished run leaves: verdicts, the truth beside them, the model, a summary."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import torch
+from safetensors.torch import save
+
+from oddly.core import Verdict
+from oddly.data.base import LabelledData
+from oddly.data.noise import error_rate
+from oddly.engine.build import Parts
+from oddly.engine.evaluate import Predictions, predict
+from oddly.records import Run, RunWriter, VerdictTable, score_verdict, write_atomic
+
+
+def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
+    """Write everything that a run holds once training is over."""
+    data, verdict = parts.data, parts.method.verdict
+    predictions = predict(parts.model, parts.train_feed, parts.bf16)
+    table = verdict_table(data, verdict, predictions)
+    writer.write_verdicts(table)
+    summary = summarise(parts, writer, table, seconds)
+    if verdict is not None:
+        writer.write_counterfactual(
+            {
+                **verdict.counterfactual.summary(),
+                "percentile": verdict.percentile,
+                "threshold": verdict.threshold,
+                "epoch": verdict.epoch,
+            }
+        )
+    if data.true_labels is not None:
+        truth, given = data.true_labels.numpy(), data.train.labels.numpy()
+        writer.write_truth(truth, data.class_names, given)
+        summary |= score_verdict(table.keep, table.scores, truth != given)
+    weights = {name: tensor.contiguous() for name, tensor in parts.model.state_dict().items()}
+    write_atomic(writer.path / "model.safetensors", save(weights))
+    writer.finish(summary)
+
+
+def verdict_table(
+    data: LabelledData, verdict: Verdict | None, predictions: Predictions
+) -> VerdictTable:
+    """One row per training example.
+
+    The suggested label is the final network's: it has not trained on what was removed. A method
+    without a verdict keeps everything; its losses are then the final network's too.
+    """
+    losses = predictions.losses if verdict is None else verdict.losses
+    keep = torch.ones_like(losses, dtype=torch.bool) if verdict is None else verdict.keep
+    percentiles = None if verdict is None else verdict.counterfactual.percentile_of(losses).numpy()
+    return VerdictTable(
+        ids=data.train.ids,
+        given_labels=data.train.labels.numpy(),
+        losses=losses.numpy(),
+        scores=losses.numpy(),
+        counterfactual_percentiles=percentiles,
+        threshold=None if verdict is None else verdict.threshold,
+        keep=keep.numpy(),
+        suggested_labels=predictions.labels.numpy(),
+        suggested_confidences=predictions.confidences.numpy(),
+        class_names=data.class_names,
+    )
+
+
+def summarise(
+    parts: Parts, writer: RunWriter, table: VerdictTable, seconds: float
+) -> dict[str, Any]:
+    config, verdict = parts.config, parts.method.verdict
+    last = Run(writer.path).metrics[-1]
+    realised = error_rate(parts.data)
+    return {
+        "method": config.method,
+        "data": parts.data.name,
+        "model": config.model,
+        "epochs": config.epochs,
+        "examples": len(parts.data.train),
+        "classes": len(parts.data.class_names),
+        "noise": {"kind": config.noise_kind, "rate": config.noise, "realised": realised},
+        "test_accuracy": last.get("test_accuracy"),
+        "test_accuracy_top5": last.get("test_accuracy_top5"),
+        "removed": int((~table.keep).sum()),
+        "removed_fraction": float((~table.keep).mean()),
+        "threshold": None if verdict is None else verdict.threshold,
+        "prune_after": None if verdict is None else verdict.epoch,
+        "percentile": None if verdict is None else verdict.percentile,
+        "spared_classes": []
+        if verdict is None
+        else [parts.data.class_names[k] for k in verdict.spared_classes],
+        "seconds": seconds,
+        "denoise_seconds": parts.method.extra_seconds,
+    }
+
+
+def describe_device(device: torch.device) -> dict[str, Any]:
+    """What trained: for environment.json."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
+    return {"device": device.type, "device_name": name, "threads": torch.get_num_threads()}

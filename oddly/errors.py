@@ -1,0 +1,18 @@
+"""The one exception that means "what you gave us cannot work"; every room may raise it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """Bad input, told in one line; the command line prints it without a traceback."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
+    """An `InputError` for a name nobody knows, with the nearest one that somebody does."""
+    known = sorted(known)
+    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    return InputError(f"unknown {kind} '{name}'; {hint}")

@@ -1,0 +1,86 @@
+"""Every method by name; to add one, write its file and list it here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from oddly.errors import InputError, unknown_name
+from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.erm import ERM
+from oddly.methods.mixup import Mixup
+from oddly.methods.odd import ODD, PAPER_RULE, ODDMixup
+
+METHODS: dict[str, type[Method]] = {
+    "erm": ERM,
+    "mixup": Mixup,
+    "odd": ODD,
+    "odd_mixup": ODDMixup,
+}
+
+PRESETS: dict[str, Mapping[str, Any]] = {"paper": PAPER_RULE}
+
+
+def settings_of(name: str) -> dict[str, str]:
+    """The settings a method takes, each with its type as written (`int`, `float | None`, …)."""
+    if name not in METHODS:
+        raise unknown_name("method", name, METHODS)
+    kinds = ((field.name, str(field.type)) for field in fields(METHODS[name]))
+    return {name: kind for name, kind in kinds if kind.split(" | ")[0] in _PARSERS}
+
+
+def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[str]]:
+    """The method under its settings, and a note for each setting that only other methods know."""
+    known = settings_of(name)
+    everywhere = {setting for method in METHODS for setting in settings_of(method)}
+    taken: dict[str, Any] = {}
+    notes = []
+    for setting, value in settings.items():
+        if setting in known:
+            taken[setting] = _parse(setting, value, known[setting])
+        elif setting in everywhere:
+            notes.append(f"{name} has no setting '{setting}': ignored")
+        else:
+            raise unknown_name(f"setting of {name}", setting, everywhere)
+    return METHODS[name](**taken), notes
+
+
+def _parse(setting: str, value: Any, kind: str) -> Any:
+    """A setting's value, from the text of `--set name=value` or as given from Python."""
+    options = kind.split(" | ")
+    if value is None or (value == "none" and "None" in options):
+        if "None" in options:
+            return None
+        raise InputError(f"setting '{setting}' needs a value ({kind})")
+    try:
+        return _PARSERS[options[0]](value)
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"setting '{setting}' takes {kind}, not '{value}'") from None
+
+
+def _parse_bool(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
+        str(value).lower()
+    ]
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
+    "float": float,
+    "str": str,
+    "bool": _parse_bool,
+}
+
+__all__ = [
+    "METHODS",
+    "PRESETS",
+    "Batch",
+    "Context",
+    "Method",
+    "StepOutput",
+    "build_method",
+    "settings_of",
+]

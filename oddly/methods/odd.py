@@ -1,0 +1,114 @@
+"""On-the-fly data denoising (Song, Hu, Auli, Dauphin, Ma 2020), the method of this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import nn
+
+from oddly.core import Denoiser, Verdict
+from oddly.errors import InputError
+from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.erm import ERM
+from oddly.methods.mixup import Mixup
+
+PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
+PAPER_RULE = {"statistic": "last", "percentile": 10.0}
+"""`--preset paper`: the loss of epoch E alone, against the 10th percentile of q_n."""
+
+
+@dataclass
+class ODD(Method):
+    """Train with `before` until epoch E, drop what looks random, train with `after` (Algorithm 1).
+
+    Departures from the paper: the losses are those of the ordinary training steps (it does not
+    say), and by default their moving average over epochs, which still holds when a network
+    begins to memorise before E. `PAPER_RULE` gives the last epoch's loss.
+    """
+
+    prune_after: int | None = None
+    """E in finished epochs; by default 3/8 of all, as the paper's 75 of 200."""
+    percentile: float = 10.0
+    """p: the counterfactual's percentile that is the threshold; larger removes less."""
+    statistic: str = "ema"
+    """What is compared: `last`, `ema` or `mean` of an example's losses over the epochs."""
+    draws: int = 20_000
+    """How many counterfactual losses are drawn."""
+    head: str | None = None
+    """Dotted name of the final linear layer, where it is not found by itself."""
+    strict: bool = False
+    """Stop when a class would be emptied, rather than keep it."""
+    before: Method = field(default_factory=ERM)
+    after: Method = field(default_factory=ERM)
+
+    def setup(self, context: Context) -> None:
+        prune_after = self.prune_after
+        if prune_after is None:
+            prune_after = max(1, round(PAPER_SHARE * context.epochs))
+        if prune_after > context.epochs:
+            raise InputError(
+                f"prune_after = {prune_after} lies beyond the {context.epochs} epochs of this run"
+            )
+        self.denoiser = Denoiser(
+            context.num_examples,
+            context.num_classes,
+            prune_after,
+            self.percentile,
+            self.statistic,
+            self.draws,
+            self.head,
+            context.seed,
+            self.strict,
+            context.sampler,
+        )
+        self.before.setup(context)
+        self.after.setup(context)
+
+    @property
+    def active(self) -> Method:
+        return self.after if self.denoiser.verdict else self.before
+
+    def begin_epoch(self, context: Context) -> None:
+        self.active.begin_epoch(context)
+
+    def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
+        output = self.active.loss(model, batch)
+        if output.logits is not None:
+            self.denoiser.observe(batch.index, output.logits, batch.labels)
+        return output
+
+    def end_epoch(self, context: Context) -> None:
+        self.active.end_epoch(context)
+        self.denoiser.end_epoch(context.model)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        return self.denoiser.verdict
+
+    @property
+    def extra_seconds(self) -> float:
+        return self.denoiser.seconds
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "denoiser": self.denoiser.state_dict(),
+            "before": self.before.state_dict(),
+            "after": self.after.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.denoiser.load_state_dict(state["denoiser"])
+        self.before.load_state_dict(state["before"])
+        self.after.load_state_dict(state["after"])
+
+
+@dataclass
+class ODDMixup(ODD):
+    """The paper's ODD + mixup: the plain loss until E, mixup on the kept set after."""
+
+    alpha: float = 1.0
+    """mixup's Beta parameter after E (the paper does not state its own)."""
+
+    def __post_init__(self) -> None:
+        self.after = Mixup(self.alpha)

@@ -1,0 +1,62 @@
+"""Networks by name: ours, any WRN-depth-width, and every timm architecture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from torch import nn
+
+from oddly.errors import InputError, unknown_name
+from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
+from oddly.models.timm_model import build_timm_model, import_timm, nearest_timm_names
+from oddly.models.wide_resnet import WideResNet
+
+__all__ = ["MODELS", "ResNet", "WideResNet", "build_model"]
+
+
+def _wrn_28_10(num_classes: int, in_channels: int = 3, dropout: float = 0.0) -> WideResNet:
+    """The paper's network: 36.5 million parameters."""
+    return WideResNet(28, 10, num_classes, in_channels, dropout)
+
+
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "resnet8": resnet8,
+    "resnet18": resnet18,
+    "resnet20": resnet20,
+    "wrn-28-10": _wrn_28_10,
+}
+"""Name → builder(num_classes, in_channels); `build_model` also knows wrn-D-K and timm's names."""
+
+
+def build_model(
+    name: str, num_classes: int, in_channels: int, image_size: int, dropout: float = 0.0
+) -> nn.Module:
+    """A freshly initialised network for square images; ours win over timm's of the same name."""
+    if not 0 <= dropout < 1:
+        raise InputError(f"dropout {dropout:g} is outside 0 … 1 (1 itself would drop everything)")
+    if name.startswith("timm:"):
+        name = name.removeprefix("timm:")
+        return build_timm_model(name, num_classes, in_channels, image_size, dropout)
+    if wide := re.fullmatch(r"wrn-(\d+)-(\d+)", name):
+        depth, width = int(wide[1]), int(wide[2])
+        return WideResNet(depth, width, num_classes, in_channels, dropout)
+    if name in MODELS:
+        if dropout:
+            raise InputError(f"model '{name}' has no dropout; leave it at 0 or choose a wrn-D-K")
+        return MODELS[name](num_classes, in_channels)
+    return _build_foreign(name, num_classes, in_channels, image_size, dropout)
+
+
+def _build_foreign(
+    name: str, num_classes: int, in_channels: int, image_size: int, dropout: float
+) -> nn.Module:
+    """A name that is not ours: timm's, or nobody's."""
+    try:
+        timm = import_timm()
+    except InputError as error:
+        raise InputError(f"{unknown_name('model', name, MODELS)}; {error}") from error
+    if timm.is_model(name):
+        return build_timm_model(name, num_classes, in_channels, image_size, dropout)
+    # Only the nearest of timm's thousand names, lest the message list them all.
+    raise unknown_name("model", name, [*MODELS, *nearest_timm_names(name)])

@@ -1,0 +1,32 @@
+"""The run folder: what a training run leaves behind, how it is written and read. No torch here.
+
+config.json          settings, and the version of this format; the first file written
+environment.json     versions and hardware
+metrics.jsonl        one row per epoch
+verdicts.parquet     one row per training example
+truth.parquet        true labels where known, apart from everything a method can see
+counterfactual.json  what a random label's loss would be: histogram and percentiles
+model.safetensors, checkpoint.pt   the weights, and where to go on (written by the engine)
+summary.json         the run in a few numbers
+done                 empty; the last file written
+"""
+
+from __future__ import annotations
+
+from oddly.records.files import replacing, write_atomic, write_json
+from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
+from oddly.records.surroundings import config_hash, environment
+from oddly.records.tables import VerdictTable, score_verdict
+
+__all__ = [
+    "FORMAT_VERSION",
+    "Run",
+    "RunWriter",
+    "VerdictTable",
+    "config_hash",
+    "environment",
+    "replacing",
+    "score_verdict",
+    "write_atomic",
+    "write_json",
+]

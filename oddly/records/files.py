@@ -1,0 +1,116 @@
+"""Files that a reader never meets half of: JSON, rows, Parquet."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from oddly.errors import InputError
+
+TEMPORARY = ".oddly-tmp"  # ending of a file that is not whole yet; a kill may leave one behind
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A binary file that takes `path`'s place once it is whole, or leaves no trace."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_atomic(path: Path, content: bytes | str) -> None:
+    """Write the whole file or nothing."""
+    if isinstance(content, str):
+        # names of files that are not UTF-8 hold lone surrogates: write those as \udcff
+        content = content.encode("utf-8", "backslashreplace")
+    with replacing(Path(path)) as file:
+        file.write(content)
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold: NumPy becomes Python, paths become text, NaN and infinity null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write `value` as readable JSON."""
+    write_atomic(path, json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        return dict(json.loads(path.read_bytes()))
+    except (ValueError, TypeError):
+        raise InputError(f"{path}: not valid JSON; train again with --overwrite") from None
+
+
+def append_row(path: Path, row: Mapping[str, Any]) -> None:
+    """Add one line of JSON, whole or not at all."""
+    line = (json.dumps(plain(row), allow_nan=False) + "\n").encode()
+    with open(path, "ab", buffering=0) as file:
+        start = file.seek(0, os.SEEK_END)
+        try:
+            if file.write(line) < len(line):  # a filling disk takes part of it first
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        except OSError:
+            file.truncate(start)
+            raise
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Every line of JSON; a last line torn by a kill is left out, any other bad one an error."""
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    while lines and not lines[-1]:
+        lines.pop()
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            rows.append(dict(json.loads(line)))
+        except (ValueError, TypeError):
+            if number < len(lines):
+                raise InputError(f"{path}: line {number} is not valid JSON") from None
+    return rows
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write the whole table or nothing."""
+    with replacing(path) as file:
+        pq.write_table(table, file, compression="zstd")
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """The table in a Parquet file."""
+    try:
+        with pq.ParquetFile(path) as file:
+            frame: pd.DataFrame = file.read().to_pandas()
+    except (OSError, pa.ArrowException):
+        reason = "cannot be read (cut short or not Parquet)"
+        raise InputError(f"{path}: {reason}; train again with --overwrite") from None
+    return frame

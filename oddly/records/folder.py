@@ -1,0 +1,216 @@
+"""Write a run folder and read it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from oddly.errors import InputError
+from oddly.records.files import (
+    TEMPORARY,
+    append_row,
+    read_json,
+    read_parquet,
+    read_rows,
+    write_atomic,
+    write_json,
+    write_parquet,
+)
+from oddly.records.tables import VerdictTable, label_column, name_column
+
+FORMAT_VERSION = 1
+# In the order --overwrite removes them: `done` first, so that no moment shows a finished run with
+# parts missing; config.json last, so that an interrupted removal still looks like a run.
+_FILES = (
+    *("done", "summary.json", "checkpoint.pt", "metrics.jsonl", "verdicts.parquet"),
+    *("truth.parquet", "counterfactual.json", "model.safetensors", "report.html"),
+    *("environment.json", "config.json"),
+)
+
+
+class RunWriter:
+    """Writes one run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def create(
+        cls,
+        path: Path | str,
+        config: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        overwrite: bool = False,
+    ) -> RunWriter:
+        """Start a new run; an older one goes only on `overwrite`, files of others never."""
+        path = Path(path)
+        _check_free(path, overwrite)
+        path.mkdir(parents=True, exist_ok=True)
+        for name in _FILES:
+            (path / name).unlink(missing_ok=True)
+        _remove_temporary(path)
+        write_json(path / "config.json", {**config, "format": FORMAT_VERSION})
+        write_json(path / "environment.json", environment)
+        return cls(path)
+
+    @classmethod
+    def reopen(cls, path: Path | str, epoch: int) -> RunWriter:
+        """Go on after `epoch`: rows of later epochs go, and so do the marks of a finished run."""
+        path = Path(path)
+        _check_run(path)
+        rows = [row for row in read_rows(path / "metrics.jsonl") if row["epoch"] <= epoch]
+        for name in ("done", "summary.json", "report.html"):
+            (path / name).unlink(missing_ok=True)
+        _remove_temporary(path)
+        write_atomic(path / "metrics.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        return cls(path)
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None:
+        """Add one epoch's row; it is in the file when this returns."""
+        append_row(self.path / "metrics.jsonl", row)
+
+    def write_verdicts(self, verdicts: VerdictTable) -> None:
+        """Write, or replace, the verdict on every training example."""
+        write_parquet(self.path / "verdicts.parquet", verdicts.to_arrow())
+
+    def write_truth(self, true_labels: ArrayLike, names: Sequence[str], given: ArrayLike) -> None:
+        """Write the true labels, for scoring only."""
+        true_labels, given = np.asarray(true_labels), np.asarray(given)
+        columns = {
+            "index": pa.array(np.arange(len(true_labels), dtype=np.int64)),
+            "true_label": label_column(true_labels),
+            "true_name": name_column(true_labels, names),
+            "mislabelled": pa.array(true_labels != given),
+        }
+        write_parquet(self.path / "truth.parquet", pa.table(columns))
+
+    def write_counterfactual(self, counterfactual: Mapping[str, Any]) -> None:
+        """Write what the threshold was taken from."""
+        write_json(self.path / "counterfactual.json", counterfactual)
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary and call the run finished."""
+        write_json(self.path / "summary.json", summary)
+        write_atomic(self.path / "done", "")
+
+
+class Run:
+    """A run folder, finished or still growing; each part is read when it is asked for."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        _check_run(self.path)
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The settings."""
+        return read_json(self.path / "config.json")
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Versions and hardware."""
+        return self._read_if_there("environment.json") or {}
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """One row per finished epoch."""
+        return read_rows(self.path / "metrics.jsonl")
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The run in a few numbers; empty until it is finished."""
+        return self._read_if_there("summary.json") or {}
+
+    @property
+    def counterfactual(self) -> dict[str, Any] | None:
+        """None before the verdict, or for a method without one."""
+        return self._read_if_there("counterfactual.json")
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether the run has come to its verdicts yet."""
+        return (self.path / "verdicts.parquet").exists()
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """One row per training example."""
+        if not self.has_verdicts:
+            raise InputError(f"{self.path}: no verdicts yet; let the run go on (--resume)")
+        return read_parquet(self.path / "verdicts.parquet")
+
+    @cached_property
+    def truth(self) -> pd.DataFrame | None:
+        """True labels, where they are known."""
+        path = self.path / "truth.parquet"
+        return read_parquet(path) if path.exists() else None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run came to its end."""
+        return (self.path / "done").exists()
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """Percent, of the last epoch that was tested (not the best); None without a test set."""
+        rows = [*self.metrics, self.summary]
+        known = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
+        return float(known[-1]) if known else None
+
+    def _read_if_there(self, name: str) -> dict[str, Any] | None:
+        path = self.path / name
+        return read_json(path) if path.exists() else None
+
+    def __repr__(self) -> str:
+        parts = [str(self.summary.get("method") or self.config.get("method") or "run")]
+        parts.append("finished" if self.is_done else f"unfinished, {len(self.metrics)} epochs")
+        if self.test_accuracy is not None:
+            parts.append(f"test accuracy {self.test_accuracy:.2f} %")
+        return f"Run('{self.path}': {', '.join(parts)})"
+
+
+def _find_format(path: Path) -> int | None:
+    """The format version of the run in this folder; None where there is no run."""
+    try:
+        config = read_json(path / "config.json")
+    except (OSError, InputError):
+        return None
+    version = config.get("format")
+    return version if type(version) is int else None
+
+
+def _check_run(path: Path) -> None:
+    version = _find_format(path)
+    if version is None:
+        reason = "not a run folder" if path.exists() else "no such folder"
+        raise InputError(f"{path}: {reason}; give the folder that 'oddly train --out' wrote")
+    if version != FORMAT_VERSION:
+        reason = f"run format {version}, but this oddly reads format {FORMAT_VERSION}"
+        raise InputError(f"{path}: {reason}; use the oddly that wrote it, or train again")
+
+
+def _check_free(path: Path, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file; choose another --out")
+    present = [file for file in path.glob("*") if file.suffix != TEMPORARY]
+    if present and _find_format(path) is None:
+        raise InputError(f"{path} is not empty and holds no run; choose another --out")
+    if present and not overwrite and (path / "done").exists():
+        hint = "choose another --out or pass --overwrite"
+        raise InputError(f"{path} holds a finished run; {hint}")
+    if present and not overwrite:
+        hint = "pass --resume to go on or --overwrite"
+        raise InputError(f"{path} holds an unfinished run; {hint}")
+
+
+def _remove_temporary(path: Path) -> None:
+    """Remove what a kill in the middle of a write left behind."""
+    for file in path.glob(f".*{TEMPORARY}"):
+        file.unlink(missing_ok=True)

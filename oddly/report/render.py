@@ -1,0 +1,230 @@
+"""From page data to one HTML file: charts become coordinates here, marks in the template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from oddly.records import Run, write_atomic
+from oddly.report.data import Curve, LossHistogram, RunPage
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A labelled place on an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle that stands on the axis; `kind` is its class in the style sheet."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Where a number lies in a picture; the origin is the upper left corner."""
+
+    width: int
+    height: int
+    x_span: tuple[float, float]
+    y_span: tuple[float, float]
+    square_root: bool = False
+    """Else the pile of easy examples near zero would flatten all others."""
+
+    left, right, top, bottom = 52, 14, 40, 40  # room around the plot, in pixels
+
+    @property
+    def floor(self) -> int:
+        """The y of the horizontal axis."""
+        return self.height - self.bottom
+
+    def x(self, value: float) -> float:
+        """Pixels from the left."""
+        low, high = self.x_span
+        share = (value - low) / (high - low) if high > low else 0.5
+        return round(self.left + (self.width - self.left - self.right) * share, 2)
+
+    def y(self, value: float) -> float:
+        """Pixels from the top."""
+        low, high = self.y_span
+        share = min((value - low) / (high - low), 1) if high > low else 0.5
+        share = math.sqrt(share) if self.square_root else share
+        return round(self.floor - (self.floor - self.top) * share, 2)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture in pixels."""
+
+    key: str
+    """Unique on the page; ids of the title and the description are made from it."""
+    title: str
+    description: str
+    plane: Plane
+    x_ticks: Sequence[Tick]
+    y_ticks: Sequence[Tick]
+    x_name: str
+    y_name: str
+    line: str
+    """The `d` of a path."""
+    line_kind: str
+    bars: Sequence[Bar] = ()
+    dots: Sequence[tuple[float, float]] = ()
+    """Shown where a line would have no length."""
+    mark: Tick | None = None
+    """A vertical line: the threshold, or the epoch of pruning."""
+
+
+def write_report(run: Run, out: Path | None = None) -> Path:
+    """Write the page of a run, by default as report.html in its folder; returns where it is."""
+    path = Path(out) if out else run.path / "report.html"
+    if path.is_dir():
+        path = path / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, render_page(RunPage.from_run(run)))
+    return path
+
+
+def render_page(page: RunPage) -> str:
+    """The page as HTML."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,  # names of files and classes come from strangers
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # text in a picture shrinks with it, so phones get pictures of their own
+    histograms = {
+        kind: draw_histogram(page.histogram, width, kind)
+        for kind, width in (("wide", 920), ("narrow", 350))
+        if page.histogram
+    }
+    curves = [draw_curve(curve, f"curve-{i}") for i, curve in enumerate(page.curves)]
+    return environment.get_template("run.html").render(
+        page=page, histograms=histograms, curves=curves
+    )
+
+
+def draw_histogram(data: LossHistogram, width: int, key: str) -> Chart:
+    """Bars of kept and removed examples, the counterfactual as an outline, the threshold."""
+    most = max(int(data.kept.max()), int(data.removed.max()), 1)
+    end = float(data.edges[-1])
+    plane = Plane(width, 340 if width > 500 else 280, (0, end), (0, most), square_root=True)
+    mark = None
+    if data.threshold is not None:
+        mark = Tick(plane.x(min(data.threshold, end)), f"threshold {data.threshold:.3g}")
+    return Chart(
+        key=f"losses-{key}",
+        title="Losses of kept and removed examples",
+        description=describe_histogram(data),
+        plane=plane,
+        x_ticks=[Tick(plane.x(v), f"{v:g}") for v in find_steps(0, end, width // 60)],
+        y_ticks=[Tick(plane.y(v), f"{v:,}") for v in find_root_steps(most)],
+        x_name="loss",
+        y_name="examples (square-root scale)",
+        bars=draw_bars(data, plane),
+        line=draw_outline(data, plane),
+        line_kind="counterfactual",
+        mark=mark,
+    )
+
+
+def draw_bars(data: LossHistogram, plane: Plane) -> list[Bar]:
+    """A bar for each bin that is not empty, removed ones in front."""
+    bars = []
+    for kind, counts in (("kept", data.kept), ("removed", data.removed)):
+        for i, count in enumerate(counts.tolist()):
+            low, high = float(data.edges[i]), float(data.edges[i + 1])
+            last = data.has_more and i == len(counts) - 1
+            y = min(plane.y(count), plane.floor - 1.5)  # a single example can still be seen
+            bar = Bar(
+                x=plane.x(low),
+                y=y,
+                width=round(plane.x(high) - plane.x(low) - plane.width / 1000, 2),
+                height=round(plane.floor - y, 2),
+                kind=kind,
+                text=f"{count:,} {kind}: loss {low:.3g} {'or more' if last else f'to {high:.3g}'}",
+            )
+            bars += [bar] if count else []
+    return bars
+
+
+def draw_outline(data: LossHistogram, plane: Plane) -> str:
+    """The counterfactual as a line of steps."""
+    if data.counterfactual is None:
+        return ""
+    steps = [f"M{plane.x(float(data.edges[0]))},{plane.floor}"]
+    for edge, count in zip(data.edges[1:].tolist(), data.counterfactual.tolist(), strict=True):
+        steps.append(f"V{plane.y(count)}H{plane.x(edge)}")
+    return "".join(steps)
+
+
+def describe_histogram(data: LossHistogram) -> str:
+    """What the picture says, for those who do not see it."""
+    kept, removed = int(data.kept.sum()), int(data.removed.sum())
+    text = f"{kept:,} examples are kept and {removed:,} removed."
+    if data.threshold is not None:
+        text += f" The threshold is a loss of {data.threshold:.3g}."
+    if data.counterfactual is not None:
+        text += " A line shows the losses that random labels would have."
+    return text
+
+
+def draw_curve(curve: Curve, key: str) -> Chart:
+    """One number over the epochs, the epoch of pruning marked."""
+    points = [(e, v) for e, v in zip(curve.epochs, curve.values, strict=True) if v is not None]
+    values = [v for _, v in points]
+    steps = find_steps(min(values), max(values), 4, outside=True)
+    first, last = curve.epochs[0], curve.epochs[-1]
+    plane = Plane(310, 210, (first, last), (steps[0], steps[-1]))
+    text = f"{values[0]:.4g} at epoch {points[0][0]}, {values[-1]:.4g} at epoch {points[-1][0]}."
+    mark = None
+    if curve.prune_after is not None and first <= curve.prune_after <= last:
+        mark = Tick(plane.x(curve.prune_after), f"E = {curve.prune_after}")
+        text += f" Pruned after epoch {curve.prune_after}."
+    return Chart(
+        key=key,
+        title=curve.name,
+        description=text,
+        plane=plane,
+        x_ticks=[Tick(plane.x(v), f"{v:g}") for v in find_steps(first, last, 5) if v == int(v)],
+        y_ticks=[Tick(plane.y(v), f"{v:g}") for v in steps],
+        x_name="epoch",
+        y_name=curve.name,
+        line="M" + "L".join(f"{plane.x(e)},{plane.y(v)}" for e, v in points),
+        line_kind="curve",
+        dots=[(plane.x(e), plane.y(v)) for e, v in points] if len(points) == 1 else [],
+        mark=mark,
+    )
+
+
+def find_steps(low: float, high: float, about: int, outside: bool = False) -> list[float]:
+    """Round numbers, 1, 2 or 5 times a power of ten apart, within low and high or around them."""
+    span = (high - low) or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = next(m * power for m in (1, 2, 5, 10) if span / (m * power) <= about)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    if outside:
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def find_root_steps(most: int) -> list[int]:
+    """Counts of one leading digit, about evenly spaced on a square-root scale."""
+    counts = [max(int(most * share), 1) for share in (1 / 16, 1 / 4, 9 / 16, 1)]
+    digits = [10 ** (len(str(count)) - 1) for count in counts]
+    return sorted({0, *(c // d * d for c, d in zip(counts, digits, strict=True))})

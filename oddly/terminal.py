@@ -1,0 +1,97 @@
+"""What a person sees while a run goes on, and the table at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from oddly.engine.watch import Watcher
+from oddly.records import Run
+
+
+class TerminalWatcher(Watcher):
+    """A progress bar over all epochs with rate and remaining time; plain lines into a file."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress: Progress | None = None
+
+    def note(self, text: str) -> None:
+        self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
+
+    def begin(self, title: str, epochs: int, finished: int) -> None:
+        self.title, self.epochs = title, epochs
+        if not self.console.is_terminal:
+            self.note(f"{title}: {epochs} epochs" + (f", {finished} done" if finished else ""))
+            return
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            MofNCompleteColumn(),
+            TextColumn("epochs · {task.fields[detail]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(elapsed_when_finished=False),
+            console=self.console,
+            transient=True,
+        )
+        self.task = self.progress.add_task(title, total=epochs, completed=finished, detail="")
+        self.progress.start()
+
+    def begin_epoch(self, epoch: int, steps: int) -> None:
+        self.epoch, self.share = epoch, 1 / max(steps, 1)
+
+    def step(self, examples: int) -> None:
+        if self.progress:
+            self.progress.advance(self.task, self.share)
+
+    def end_epoch(self, row: Mapping[str, Any]) -> None:
+        parts = [f"{row['images_per_second']:,.0f} images/s"]
+        if row["test_accuracy"] is not None:
+            parts.insert(0, f"test {row['test_accuracy']:.2f} %")
+        if self.progress:
+            self.progress.update(self.task, completed=row["epoch"], detail=" · ".join(parts))
+        elif row["epoch"] == self.epochs or row["epoch"] % max(1, self.epochs // 8) == 0:
+            loss = f"loss {row['train_loss']:.3f}"
+            self.note(f"epoch {row['epoch']}/{self.epochs} · {loss} · {' · '.join(parts)}")
+
+    def end(self) -> None:
+        if self.progress:
+            self.progress.stop()
+            self.progress = None
+
+
+def summary_table(runs: Sequence[Run]) -> Table:
+    """The runs' figures, one row each."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("method")
+    headers = ("test accuracy", "removed", "precision", "recall", "seconds", "denoising seconds")
+    for header in headers:
+        table.add_column(header, justify="right")
+    for run in runs:
+        s = run.summary
+        table.add_row(
+            s["method"],
+            _format(s["test_accuracy"], "{:.2f} %"),
+            _format(100 * s["removed_fraction"], "{:.1f} %"),
+            _format(s.get("precision"), "{:.3f}"),
+            _format(s.get("recall"), "{:.3f}"),
+            _format(s["seconds"], "{:.1f}"),
+            _format(s["denoise_seconds"], "{:.3f}"),
+        )
+    return table
+
+
+def _format(value: float | None, pattern: str) -> str:
+    return "–" if value is None else pattern.format(value)

@@ -1,0 +1,69 @@
+"""Fixtures that several rooms' tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # One thread per worker: two workers with two threads each crawl.
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        torch.set_num_threads(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not torch.cuda.is_available():
+        skip = pytest.mark.skip(reason="needs a CUDA GPU")
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def cifar_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the official CIFAR-10 and CIFAR-100, made once for all workers."""
+    if given := os.environ.get("ODDLY_CIFAR"):
+        return Path(given)
+    maker = SHARED / "cifar"
+    if not maker.exists():
+        pytest.skip("needs the official CIFAR folders: set ODDLY_CIFAR to where they lie")
+    # xdist workers have folders of their own below a common one: share it, one of them makes it.
+    base = tmp_path_factory.getbasetemp()
+    common = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root = common / "cifar"
+    with _only_one(common / "cifar.lock"):
+        subprocess.run([sys.executable, str(maker), "unpack", str(root)], check=True)
+    return root
+
+
+@pytest.fixture(scope="session")
+def human_labels() -> Path:
+    """CIFAR-10N's aggregate and random1 labels."""
+    path = SHARED / "cifar10n_aggregate_random1.npz"
+    if not path.exists():
+        pytest.skip("needs the CIFAR-10N label file")
+    return path
+
+
+class _only_one:
+    """A lock between processes; the kernel lets go of it when a holder dies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        import fcntl
+
+        self.file = open(self.path, "w")  # noqa: SIM115
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()

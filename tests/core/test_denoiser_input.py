@@ -1,0 +1,68 @@
+"""What the Denoiser refuses, each in one line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from oddly.errors import InputError
+from tests.core.toy import K, N, Toy, make
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"percentile": 101.0}, r"percentile must be within 0\.\.100, not 101"),
+        ({"percentile": -0.5}, r"percentile must be within 0\.\.100, not -0\.5"),
+        ({"percentile": math.nan}, r"percentile must be within 0\.\.100, not nan"),
+        ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
+        ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
+        ({"statistic": "max"}, "statistic must be one of last, ema, mean, not 'max'"),
+        ({"num_examples": 0}, "there are no examples"),
+        ({"draws": 0}, "draws"),
+    ],
+)
+def test_bad_settings(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize("bad", [-1, K, -100])
+def test_a_label_outside_the_classes(bad: int) -> None:
+    with pytest.raises(InputError, match=rf"label {bad} is outside 0\.\.2"):
+        make().observe(torch.tensor([0, 1]), torch.zeros(2, K), torch.tensor([0, bad]))
+
+
+@pytest.mark.parametrize("bad", [-1, N])
+def test_an_index_outside_the_examples(bad: int) -> None:
+    with pytest.raises(IndexError, match=rf"index {bad} is outside 0\.\.59"):
+        make().observe(torch.tensor([bad]), torch.zeros(1, K), torch.tensor([0]))
+
+
+def test_an_empty_batch_is_nothing() -> None:
+    empty = torch.empty(0, dtype=torch.int64)
+    denoiser = make()
+    denoiser.observe(empty, torch.zeros(0, K), empty)
+    denoiser.ledger.close_epoch()
+    assert denoiser.ledger.values.isnan().all()
+
+
+def test_a_model_without_a_head_is_told() -> None:
+    toy, denoiser = Toy(), make(prune_after=1)
+    denoiser.observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
+    with pytest.raises(InputError, match="found no final linear layer with 3 outputs"):
+        denoiser.end_epoch(nn.Linear(3, 5))
+
+
+def test_a_model_of_nan_is_refused() -> None:
+    """A threshold of NaN would keep everything and say nothing."""
+    toy, denoiser = Toy(), make(prune_after=1)
+    model = toy.model(0)
+    denoiser.observe(torch.arange(N), model(toy.inputs), toy.labels)
+    nn.init.constant_(model.weight, math.nan)
+    with pytest.raises(InputError):
+        denoiser.end_epoch(model)

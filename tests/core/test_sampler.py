@@ -1,0 +1,150 @@
+"""Only kept indices, exact lengths, an order decided by epoch and seed, shares by rank."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, TensorDataset
+
+from oddly.core import KeepSampler
+from oddly.errors import InputError
+
+
+def mask(num_examples: int, kept: list[int]) -> Tensor:
+    keep = torch.zeros(num_examples, dtype=torch.bool)
+    keep[kept] = True
+    return keep
+
+
+def test_every_example_once() -> None:
+    sampler = KeepSampler(100)
+    order = list(sampler)
+    assert len(sampler) == len(order) == 100
+    assert sorted(order) == list(range(100))
+    assert order != sorted(order)
+    assert all(type(index) is int for index in order)
+
+
+def test_only_kept_ones_after_pruning() -> None:
+    sampler = KeepSampler(10)
+    sampler.set_keep(mask(10, [1, 4, 8]))
+    assert len(sampler) == sampler.num_kept == 3
+    assert sorted(sampler) == [1, 4, 8]
+
+
+def test_keeping_all_again() -> None:
+    sampler = KeepSampler(4)
+    sampler.set_keep(mask(4, [1]))
+    sampler.set_keep(mask(4, [0, 1, 2, 3]))
+    assert sorted(sampler) == [0, 1, 2, 3]
+
+
+def test_order_differs_by_epoch_and_by_seed_and_can_be_repeated() -> None:
+    orders = {}
+    for seed in range(4):
+        for epoch in range(4):
+            sampler = KeepSampler(50, seed)
+            sampler.set_epoch(epoch)
+            orders[seed, epoch] = list(sampler)
+            assert list(sampler) == orders[seed, epoch]
+    assert len({tuple(order) for order in orders.values()}) == 16
+
+
+def test_the_global_random_stream_is_left_alone() -> None:
+    before = torch.random.get_rng_state()
+    list(KeepSampler(10))
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_without_shuffling() -> None:
+    sampler = KeepSampler(6, shuffle=False)
+    sampler.set_keep(mask(6, [5, 0, 3]))
+    assert list(sampler) == [0, 3, 5]
+
+
+def test_a_broken_off_epoch_goes_on_where_it_stopped() -> None:
+    sampler = KeepSampler(10, seed=3)
+    sampler.set_epoch(2)
+    whole = list(sampler)
+    sampler.set_epoch(2, start=4)
+    assert len(sampler) == 6
+    assert list(sampler) == whole[4:]
+    sampler.set_epoch(3)
+    assert len(sampler) == 10  # the next epoch is whole again
+
+
+@pytest.mark.parametrize("start", [10, 15])
+def test_an_epoch_broken_off_at_its_end_is_empty(start: int) -> None:
+    sampler = KeepSampler(10)
+    sampler.set_epoch(0, start)
+    assert len(sampler) == len(list(sampler)) == 0
+
+
+@pytest.mark.parametrize("kept", [None, [1, 2, 3, 6]])
+def test_state_goes_through_a_file(kept: list[int] | None) -> None:
+    sampler = KeepSampler(8, seed=5)
+    if kept is not None:
+        sampler.set_keep(mask(8, kept))
+    sampler.set_epoch(3, start=1)
+    file = io.BytesIO()
+    torch.save(sampler.state_dict(), file)
+    file.seek(0)
+    resumed = KeepSampler(8, seed=5)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    assert list(resumed) == list(sampler)
+    assert len(resumed) == len(sampler)
+
+
+@pytest.mark.parametrize("num_kept", [1, 2, 7, 8, 9])
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_ranks_share_all_kept_examples(num_kept: int, world_size: int) -> None:
+    """Equal shares that cover all; no more repeats than equal lengths force."""
+    shares = []
+    for rank in range(world_size):
+        sampler = KeepSampler(20, seed=1, rank=rank, world_size=world_size)
+        sampler.set_keep(mask(20, list(range(5, 5 + num_kept))))
+        shares.append(list(sampler))
+        assert len(sampler) == len(shares[-1]) == -(-num_kept // world_size)
+    together = [index for share in shares for index in share]
+    assert set(together) == set(range(5, 5 + num_kept))
+    assert len(together) - num_kept < world_size
+
+
+def test_a_share_is_resumable() -> None:
+    sampler = KeepSampler(11, rank=1, world_size=2)
+    whole = list(sampler)
+    sampler.set_epoch(0, start=2)
+    assert list(sampler) == whole[2:]
+    assert len(sampler) == len(whole) - 2
+
+
+def test_a_loader_counts_its_batches_after_pruning() -> None:
+    sampler = KeepSampler(10)
+    loader = DataLoader(TensorDataset(torch.arange(10)), 4, sampler=sampler)
+    assert len(loader) == 3
+    sampler.set_keep(mask(10, [0, 3, 5, 7, 9]))
+    assert len(loader) == len(list(loader)) == 2
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        (torch.zeros(4, dtype=torch.bool), "keep is False everywhere: nothing would be left"),
+        (torch.ones(5, dtype=torch.bool), r"boolean mask of 4, not torch.bool \(5,\)"),
+        (torch.ones(4, 1, dtype=torch.bool), r"boolean mask of 4, not torch.bool \(4, 1\)"),
+        (torch.tensor([0, 1, 2, 3]), r"boolean mask of 4, not torch.int64 \(4,\)"),
+    ],
+)
+def test_bad_masks(keep: Tensor, message: str) -> None:
+    sampler = KeepSampler(4)
+    with pytest.raises(InputError, match=message):
+        sampler.set_keep(keep)
+    assert sampler.num_kept == 4
+
+
+def test_no_examples() -> None:
+    with pytest.raises(InputError, match="there are no examples to draw from"):
+        KeepSampler(0)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+from oddly.data import LabelledData, replace_labels, synthetic
+from oddly.errors import InputError
+
+
+@pytest.fixture
+def data() -> LabelledData:
+    """Four examples of the classes cat, dog, 0: the last one's name is another's number."""
+    made = synthetic(num_classes=3, per_class=2)
+    made = replace(made, class_names=["cat", "dog", "0"])
+    return made.with_given_labels(torch.tensor([0, 0, 1, 1, 2, 2]))
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "labels.csv").write_text(text)
+    return folder / "labels.csv"
+
+
+def test_by_name_and_by_number(data: LabelledData, tmp_path: Path) -> None:
+    file = write(tmp_path, "id,label\ntrain/00005,dog\ntrain/00000,1\ntrain/00001,0\n")
+    changed = replace_labels(data, file)
+    # "0" is the name of class 2 before it is the number of class 0
+    assert changed.train.labels.tolist() == [1, 2, 1, 1, 2, 1]
+    assert data.train.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert changed.true_labels is data.true_labels
+    assert changed.notes == ("labels.csv: 3 labels given, 3 of them new",)
+
+
+def test_parquet_with_other_columns(data: LabelledData, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"label": [1, 1], "x": [0, 0], "id": ["train/00002", "train/00004"]})
+    frame.to_parquet(tmp_path / "l.parquet")
+    changed = replace_labels(data, tmp_path / "l.parquet")
+    assert changed.train.labels.tolist() == [0, 0, 1, 1, 1, 2]
+    assert changed.notes[-1].endswith("2 labels given, 1 of them new")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "id,label\na,dog\ntrain/00001,dog\nb,dog\n",
+            "2 of 3 ids are not in .*: a, b .*train/00000",
+        ),
+        ("id,label\ntrain/00001,dgo\n", "1 label neither .*'dgo' of train/00001"),
+        ("id,label\ntrain/00001,3\n", r"0\.\.2: '3' of train/00001"),
+        ("id,label\ntrain/00001,-1\n", "'-1' of train/00001"),
+        ("id,label\ntrain/00001,dog\ntrain/00001,cat\n", "train/00001 two different labels"),
+        ("id,label\ntrain/00001,\n", "1 row without a label"),
+        ("id,label\n", "has no rows"),
+        ("id,name\na,b\n", "has no column label"),
+        ("", "is empty"),
+    ],
+)
+def test_bad_tables(data: LabelledData, tmp_path: Path, text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        replace_labels(data, write(tmp_path, text))
+
+
+def test_bad_files(data: LabelledData, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.csv does not exist"):
+        replace_labels(data, tmp_path / "nowhere.csv")
+    (tmp_path / "l.txt").write_text("id,label\n")
+    with pytest.raises(InputError, match=r"l\.txt is no \.csv"):
+        replace_labels(data, tmp_path / "l.txt")
+
+
+def test_the_same_row_twice_is_no_contradiction(data: LabelledData, tmp_path: Path) -> None:
+    text = "id,label\ntrain/00000,dog\ntrain/00000,dog\n"
+    assert replace_labels(data, write(tmp_path, text)).train.labels[0] == 1

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from oddly.data import Augment, augment, normalise
+from oddly.data.transforms import channel_statistics
+
+
+def pictures(number: int = 7, channels: int = 3, height: int = 6, width: int = 5) -> Tensor:
+    shape = (number, channels, height, width)
+    generator = torch.Generator().manual_seed(3)
+    return torch.randint(1, 256, shape, generator=generator).to(torch.uint8)
+
+
+def slow_augment(images: Tensor, how: Augment, generator: torch.Generator) -> Tensor:
+    """Image by image with NumPy, from the same draws."""
+    number, _, height, width = images.shape
+    mirrored = np.zeros(number, dtype=bool)
+    corner = np.zeros((2, number), dtype=int)
+    if how.flip:
+        draws = torch.rand(number, 1, generator=generator, device=generator.device)
+        mirrored = draws.flatten().cpu().numpy() < 0.5
+    if how.pad:
+        high = 2 * how.pad + 1
+        corners = torch.randint(high, (2, number, 1), generator=generator, device=generator.device)
+        corner = corners[:, :, 0].cpu().numpy()
+    result = []
+    for i, image in enumerate(images.numpy()):
+        padded = np.pad(image, ((0, 0), (how.pad, how.pad), (how.pad, how.pad)))
+        top, left = corner[0, i], corner[1, i]
+        crop = padded[:, top : top + height, left : left + width]
+        result.append(crop[:, :, ::-1] if mirrored[i] else crop)
+    return torch.from_numpy(np.stack(result))
+
+
+@pytest.mark.parametrize("how", [Augment(), Augment(2), Augment(0, True), Augment(3, True)])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_augment_matches_the_slow_twin(how: Augment, channels: int) -> None:
+    images = pictures(channels=channels)
+    before = images.clone()
+    fast = augment(images, how, torch.Generator().manual_seed(5))
+    assert torch.equal(fast, slow_augment(images, how, torch.Generator().manual_seed(5)))
+    assert fast.dtype == torch.uint8 and torch.equal(images, before)
+
+
+def test_augment_takes_any_memory_layout() -> None:
+    images, how = pictures(), Augment(1, True)
+    plain = augment(images, how, torch.Generator().manual_seed(1))
+    last = images.contiguous(memory_format=torch.channels_last)
+    assert torch.equal(augment(last, how, torch.Generator().manual_seed(1)), plain)
+
+
+def test_augment_reaches_every_corner_and_both_sides() -> None:
+    """A 2 x 2 image padded by 1 has nine crops, each mirrored or not: 16 different pictures."""
+    image = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint8).expand(2_000, 1, 2, 2)
+    seen = augment(image, Augment(1, True), torch.Generator().manual_seed(0)).flatten(1)
+    expected = set()
+    padded = np.pad(image[0, 0].numpy(), 1)
+    for top in range(3):
+        for left in range(3):
+            crop = padded[top : top + 2, left : left + 2]
+            expected |= {tuple(crop.ravel().tolist()), tuple(crop[:, ::-1].ravel().tolist())}
+    assert {tuple(row) for row in seen.tolist()} == expected
+
+
+def test_normalise_matches_the_formula() -> None:
+    images = pictures()
+    mean, std = (0.1, 0.5, 0.7), (0.2, 0.3, 0.5)
+    result = normalise(images, mean, std)
+    assert result.dtype == torch.float32
+    pixels = images.numpy() / 255.0
+    expected = (pixels - np.reshape(mean, (3, 1, 1))) / np.reshape(std, (3, 1, 1))
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_normalise_first_used_in_inference_mode_still_trains() -> None:
+    mean, std = (0.123,), (0.456,)  # not used elsewhere: the numbers are kept between calls
+    with torch.inference_mode():
+        normalise(pictures(channels=1), mean, std)
+    weight = torch.ones(1, requires_grad=True)
+    (normalise(pictures(channels=1), mean, std) * weight).sum().backward()
+    assert weight.grad is not None
+
+
+def test_channel_statistics_by_hand() -> None:
+    images = torch.tensor([[[[0, 255]], [[51, 51]]]], dtype=torch.uint8)  # (1, 2, 1, 2)
+    mean, std = channel_statistics(images)
+    assert mean == pytest.approx((0.5, 0.2))
+    assert std == pytest.approx((0.5, 1 / 255))  # a constant channel: one grey level, not zero
+
+
+def test_channel_statistics_match_numpy() -> None:
+    images = pictures(50)
+    mean, std = channel_statistics(images)
+    pixels = images.numpy() / 255.0
+    assert mean == pytest.approx(pixels.mean((0, 2, 3))) and std == pytest.approx(
+        pixels.std((0, 2, 3))
+    )
+
+
+@pytest.mark.gpu
+def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
+    images, how = pictures(64, 3, 8, 8), Augment(2, True)
+    on_gpu = images.cuda()
+    normalise(on_gpu, (0.5,) * 3, (0.3,) * 3)  # the first call copies the numbers over
+    generator = torch.Generator("cuda").manual_seed(0)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        result = augment(on_gpu, how, generator)
+        normalise(result, (0.5,) * 3, (0.3,) * 3)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    expected = slow_augment(images, how, torch.Generator("cuda").manual_seed(0))
+    assert torch.equal(result.cpu(), expected)

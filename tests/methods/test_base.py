@@ -1,0 +1,139 @@
+"""The interface's defaults, and methods built from names and texts."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from oddly.core import KeepSampler
+from oddly.errors import InputError
+from oddly.methods import METHODS, PRESETS, build_method, settings_of
+from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.odd import ODD, ODDMixup
+
+
+class OnlyLoss(Method):
+    def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
+        return StepOutput(model(batch.inputs).sum())
+
+
+def test_only_loss_is_required() -> None:
+    with pytest.raises(TypeError, match="abstract method '?loss"):
+        Method()  # type: ignore[abstract]
+    method = OnlyLoss()
+    context = Context(nn.Linear(1, 2), KeepSampler(3), 3, 2, epochs=1, seed=0)
+    for hook in (method.setup, method.begin_epoch, method.end_epoch):
+        hook(context)
+    method.load_state_dict(method.state_dict())
+    assert method.state_dict() == {}
+    assert method.verdict is None
+    assert method.extra_seconds == 0.0
+    assert method.views == 1
+
+
+def test_a_batch_holds_no_true_label() -> None:
+    assert {field.name for field in fields(Batch)} == {"index", "inputs", "labels", "views"}
+
+
+def test_a_batch_cannot_be_altered() -> None:
+    batch = Batch(torch.arange(2), torch.zeros(2, 1), torch.zeros(2, dtype=torch.int64))
+    with pytest.raises(AttributeError):
+        batch.labels = batch.index  # type: ignore[misc]
+
+
+def test_settings_of_a_method_with_their_types() -> None:
+    assert settings_of("erm") == {}
+    assert settings_of("mixup") == {"alpha": "float"}
+    assert settings_of("odd") == {
+        "prune_after": "int | None",
+        "percentile": "float",
+        "statistic": "str",
+        "draws": "int",
+        "head": "str | None",
+        "strict": "bool",
+    }
+    assert settings_of("odd_mixup") == {**settings_of("odd"), "alpha": "float"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_is_built_by_its_name(name: str) -> None:
+    method, notes = build_method(name, {})
+    assert type(method) is METHODS[name]
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("prune_after", "15", 15),
+        ("prune_after", 15, 15),
+        ("prune_after", "none", None),
+        ("prune_after", None, None),
+        ("percentile", "7.5", 7.5),
+        ("percentile", 7, 7.0),
+        ("statistic", "last", "last"),
+        ("head", "fc.0", "fc.0"),
+        ("head", "none", None),
+        ("strict", "true", True),
+        ("strict", "No", False),
+        ("strict", "1", True),
+        ("strict", False, False),
+        ("draws", "500", 500),
+    ],
+)
+def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
+    method, _ = build_method("odd", {setting: value})
+    assert getattr(method, setting) == expected
+    assert type(getattr(method, setting)) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("prune_after", "soon", r"setting 'prune_after' takes int \| None, not 'soon'"),
+        ("draws", "2.5", "setting 'draws' takes int, not '2.5'"),
+        ("draws", 2.5, "setting 'draws' takes int, not '2.5'"),
+        ("draws", None, r"setting 'draws' needs a value \(int\)"),
+        ("percentile", "ten", "setting 'percentile' takes float, not 'ten'"),
+        ("strict", "maybe", "setting 'strict' takes bool, not 'maybe'"),
+        ("before", "erm", "unknown setting of odd 'before'"),
+    ],
+)
+def test_bad_values_are_told(setting: str, value: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build_method("odd", {setting: value})
+
+
+def test_unknown_names_come_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="unknown method 'mixp'; did you mean 'mixup'?"):
+        build_method("mixp", {})
+    with pytest.raises(InputError, match="unknown setting of odd 'percentil'; did you mean 'perc"):
+        build_method("odd", {"percentil": 5})
+    with pytest.raises(InputError, match="unknown method 'zzz'; known: erm, mixup, odd"):
+        build_method("zzz", {})
+
+
+def test_what_only_odd_knows_is_noted_and_ignored() -> None:
+    method, notes = build_method("erm", {"percentile": 5, "prune_after": "12"})
+    assert method == METHODS["erm"]()
+    assert notes == [
+        "erm has no setting 'percentile': ignored",
+        "erm has no setting 'prune_after': ignored",
+    ]
+
+
+def test_the_papers_preset_is_made_of_odds_settings() -> None:
+    method, notes = build_method("odd", PRESETS["paper"])
+    assert isinstance(method, ODD)
+    assert (method.statistic, method.percentile) == ("last", 10.0)
+    assert notes == []
+
+
+def test_alpha_reaches_the_mixup_inside() -> None:
+    method, _ = build_method("odd_mixup", {"alpha": "0.3"})
+    assert isinstance(method, ODDMixup)
+    assert method.after.alpha == 0.3  # type: ignore[attr-defined]

@@ -1,0 +1,177 @@
+"""ODD as a method: when it prunes, what it trains with before and after, what it saves."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from oddly.core import KeepSampler
+from oddly.errors import InputError
+from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.erm import ERM
+from oddly.methods.mixup import Mixup
+from oddly.methods.odd import ODD, ODDMixup
+
+N, K = 30, 3
+
+
+def make_context(epochs: int = 8, seed: int = 0) -> Context:
+    model = nn.Linear(K, K)
+    model.weight.data = 4 * torch.eye(K)
+    nn.init.zeros_(model.bias)
+    return Context(model, KeepSampler(N, seed), N, K, epochs, seed)
+
+
+def make_batch() -> Batch:
+    """All examples at once; example 0 has a wrong label."""
+    true = torch.arange(N) % K
+    labels = true.clone()
+    labels[0] = 1
+    return Batch(torch.arange(N), 4 * F.one_hot(true, K).float(), labels)
+
+
+def run(method: Method, context: Context, epochs: int) -> list[StepOutput]:
+    """One step per epoch, as the engine would call it."""
+    outputs = []
+    for _ in range(epochs):
+        method.begin_epoch(context)
+        outputs.append(method.loss(context.model, make_batch()))
+        context.epoch += 1
+        method.end_epoch(context)
+    return outputs
+
+
+@dataclass
+class Diary(ERM):
+    """ERM that writes down what it is asked to do."""
+
+    entries: list[str] = field(default_factory=list)
+
+    def setup(self, context: Context) -> None:
+        self.entries.append("setup")
+
+    def begin_epoch(self, context: Context) -> None:
+        self.entries.append(f"begin {context.epoch}")
+
+    def end_epoch(self, context: Context) -> None:
+        self.entries.append(f"end {context.epoch}")
+
+
+@pytest.mark.parametrize(
+    ("epochs", "expected"), [(200, 75), (40, 15), (96, 36), (8, 3), (2, 1), (1, 1)]
+)
+def test_prunes_after_three_eighths_by_default(epochs: int, expected: int) -> None:
+    method = ODD()
+    method.setup(make_context(epochs))
+    assert method.denoiser.prune_after == expected
+
+
+def test_prunes_after_the_last_epoch_at_the_latest() -> None:
+    ODD(prune_after=8).setup(make_context(8))
+    with pytest.raises(InputError, match="prune_after = 9 lies beyond the 8 epochs"):
+        ODD(prune_after=9).setup(make_context(8))
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (ODD(prune_after=0), "prune_after counts finished epochs"),
+        (ODD(percentile=-1), "percentile must be within"),
+        (ODD(statistic="max"), "statistic must be one of"),
+    ],
+)
+def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        method.setup(make_context())
+
+
+def test_settings_reach_the_denoiser() -> None:
+    context = make_context(seed=6)
+    method = ODD(4, 25.0, "mean", 123, "head.fc", True)
+    method.setup(context)
+    denoiser = method.denoiser
+    assert (denoiser.prune_after, denoiser.percentile, denoiser.draws) == (4, 25.0, 123)
+    assert (denoiser.head, denoiser.strict, denoiser.seed) == ("head.fc", True, 6)
+    assert denoiser.ledger.statistic == "mean"
+    assert denoiser.sampler is context.sampler
+    assert (denoiser.ledger.num_examples, denoiser.num_classes) == (N, K)
+
+
+def test_finds_the_wrong_label_and_prunes_the_runs_sampler() -> None:
+    context, method = make_context(), ODD(prune_after=2)
+    method.setup(context)
+    run(method, context, 1)
+    assert method.verdict is None
+    assert len(context.sampler) == N
+    run(method, context, 1)
+    assert method.verdict is not None
+    assert method.verdict.removed.tolist() == [0]
+    assert sorted(context.sampler) == list(range(1, N))
+    assert method.extra_seconds > 0
+
+
+def test_before_and_after_take_turns() -> None:
+    before, after, context = Diary(), Diary(), make_context()
+    method = ODD(prune_after=2, before=before, after=after)
+    method.setup(context)
+    run(method, context, 3)
+    assert before.entries == ["setup", "begin 0", "end 1", "begin 1", "end 2"]
+    assert after.entries == ["setup", "begin 2", "end 3"]
+
+
+def test_the_loss_is_the_inner_methods() -> None:
+    context, method = make_context(), ODD(prune_after=1)
+    method.setup(context)
+    outputs = run(method, context, 2)
+    expected = ERM().loss(context.model, make_batch())
+    for output in outputs:
+        assert torch.equal(output.loss, expected.loss)
+        assert output.logits is not None
+
+
+def test_mixup_comes_only_after_pruning() -> None:
+    context, method = make_context(), ODDMixup(prune_after=2, alpha=0.4)
+    method.setup(context)
+    assert method.before == ERM()
+    assert method.after == Mixup(0.4)
+    mixed = [output.logits is None for output in run(method, context, 4)]
+    assert mixed == [False, False, True, True]
+
+
+def test_mixups_alpha_is_checked() -> None:
+    with pytest.raises(InputError, match="alpha must not be negative"):
+        ODDMixup(alpha=-1.0)
+
+
+@pytest.mark.parametrize("done", [1, 3])
+def test_resumed_from_a_file_it_ends_alike(done: int) -> None:
+    unbroken, broken, resumed = (ODD(prune_after=2) for _ in range(3))
+    contexts = [make_context() for _ in range(3)]
+    for method, context in zip((unbroken, broken, resumed), contexts, strict=True):
+        method.setup(context)
+    run(unbroken, contexts[0], 4)
+    run(broken, contexts[1], done)
+    file = io.BytesIO()
+    torch.save(broken.state_dict(), file)
+    file.seek(0)
+    resumed.load_state_dict(torch.load(file, weights_only=True))
+    contexts[2].epoch = done
+    run(resumed, contexts[2], 4 - done)
+    assert resumed.verdict is not None
+    assert unbroken.verdict is not None
+    assert torch.equal(resumed.verdict.keep, unbroken.verdict.keep)
+    assert torch.equal(resumed.verdict.losses, unbroken.verdict.losses)
+    assert list(contexts[2].sampler) == list(contexts[0].sampler)
+
+
+def test_a_second_setup_starts_afresh() -> None:
+    method, context = ODD(prune_after=1), make_context()
+    method.setup(context)
+    run(method, context, 1)
+    method.setup(make_context())
+    assert method.verdict is None

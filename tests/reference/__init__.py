@@ -1,0 +1,1 @@
+"""Slow, obvious NumPy twins of the fast code in `oddly.core`."""
