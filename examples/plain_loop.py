@@ -24,7 +24,7 @@ wrong = torch.rand(len(noisy)) < 0.4
 noisy[wrong] = torch.randint(10, (int(wrong.sum()),))
 
 train_set = oddly.IndexedDataset(TensorDataset(images[train], noisy))  # oddly
-denoiser = oddly.Denoiser(len(train_set), num_classes=10, prune_after=12)  # oddly
+denoiser = oddly.Denoiser(train_set, num_classes=10, epochs=EPOCHS)  # oddly
 loader = DataLoader(train_set, batch_size=64, sampler=denoiser.sampler)  # oddly
 
 model = nn.Sequential(

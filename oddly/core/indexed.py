@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from oddly.errors import InputError
+
 LABEL_KEYS = ("label", "labels", "target", "targets")
 
 
@@ -22,46 +24,59 @@ class IndexedDataset(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any], label_key: str | None = None) -> None:
         self.dataset = dataset
         self.label_key = label_key
-        self._slots: dict[int, int] = {}
-        self._replaced = torch.empty(0, dtype=torch.int64)
+        self._shifts: dict[int, int] = {}
+        self._num_classes = 0
+        # Shared with worker processes, so that restoring reaches those that live on.
+        self._planted = torch.zeros((), dtype=torch.bool).share_memory_()
+        self._handed_out = torch.zeros((), dtype=torch.bool).share_memory_()
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> Any:
         item = self.dataset[index]
-        slot = self._slots.get(int(index))
-        if slot is not None and (label := int(self._replaced[slot])) >= 0:
-            item = self._with_label(item, label)
+        shift = self._shifts.get(int(index))
+        if shift is not None and self._planted:
+            item = self._with_shifted_label(item, shift)
+            self._handed_out.fill_(True)
         if isinstance(item, Mapping):
             return {**item, "index": index}
         if isinstance(item, tuple | list):
             return (*item, index)
         return (item, index)
 
-    def replace_labels(self, indices: Tensor, labels: Tensor) -> None:
-        """Hand out `labels` for `indices` from now on, in place of any earlier replacement.
+    def plant(self, indices: Tensor, shifts: Tensor, num_classes: int) -> None:
+        """Hand out label + shift (mod K) for `indices` until `restore`; call before loading."""
+        self._shifts = dict(zip(indices.tolist(), shifts.tolist(), strict=True))
+        self._num_classes = num_classes
+        self._handed_out.fill_(False)
+        self._planted.fill_(True)
 
-        The labels lie in shared memory: `restore_labels` reaches worker processes that live on.
-        """
-        self._slots = {int(index): slot for slot, index in enumerate(indices)}
-        self._replaced = labels.to("cpu", torch.int64).clone().share_memory_()
+    def restore(self) -> None:
+        """Hand out the given labels again, in worker processes too."""
+        self._planted.fill_(False)
 
-    def restore_labels(self) -> None:
-        """Hand out the given labels again."""
-        self._replaced.fill_(-1)
+    @property
+    def handed_out(self) -> bool:
+        """Whether a planted label has come out, here or in a worker process."""
+        return bool(self._handed_out)
 
-    def _with_label(self, item: Any, label: int) -> Any:
+    def _with_shifted_label(self, item: Any, shift: int) -> Any:
         if isinstance(item, Mapping):
             key = self.label_key or next((k for k in LABEL_KEYS if k in item), None)
             if key is None:
                 raise KeyError(f"no label among {sorted(item)}; pass label_key=")
-            return {**item, key: _like(item[key], label)}
+            return {**item, key: self._shift(item[key], shift)}
         if isinstance(item, tuple | list) and len(item) >= 2:
-            return (item[0], _like(item[1], label), *item[2:])
-        raise TypeError("only (input, label, …) tuples and mappings carry a label to replace")
+            return (item[0], self._shift(item[1], shift), *item[2:])
+        raise TypeError("only (input, label, …) tuples and mappings carry a label to plant")
 
-
-def _like(old: Any, label: int) -> Any:
-    """The new label as the dataset itself would have given it."""
-    return torch.full_like(old, label) if isinstance(old, Tensor) else label
+    def _shift(self, label: Any, shift: int) -> Any:
+        """The label moved on, in its own type and shape; as an int, for bytes would overflow."""
+        try:
+            moved = (int(label) + shift) % self._num_classes
+        except (TypeError, ValueError, RuntimeError):
+            raise InputError(
+                f"a label must be one class number, not {type(label).__name__} {label!r}"
+            ) from None
+        return torch.full_like(label, moved) if isinstance(label, Tensor) else type(label)(moved)

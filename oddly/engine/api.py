@@ -8,14 +8,15 @@ from typing import Any
 from oddly.data.base import LabelledData
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
+from oddly.engine.resume import resumed_config
 from oddly.engine.watch import Watcher
-from oddly.errors import unknown_name
+from oddly.errors import InputError, unknown_name
 from oddly.methods import PRESETS
 from oddly.records import Run, config_hash
 
 
 def train(
-    data: str | Path | LabelledData,
+    data: str | Path | LabelledData | None = None,
     out: str | Path | None = None,
     *,
     preset: str | None = None,
@@ -31,14 +32,34 @@ def train(
 
     `data`: a dataset's name, an image folder, a table, or a `LabelledData` of your own.
     `options`: any field of `RunConfig`; any other name is a setting of the method.
+    `resume` goes on with the run in `out`, which knows its data and options by itself (but not a
+    `LabelledData`: give that again).
     """
     own = data if isinstance(data, LabelledData) else None
+    name = own.name if own else None if data is None else str(data)
     if preset is not None:
         if preset not in PRESETS:
             raise unknown_name("preset", preset, PRESETS)
         options = {**PRESETS[preset], **options}
-    config = RunConfig.from_options(own.name if own else str(data), options)
-    return run_config(config, choose_folder(config, out), own, resume, overwrite, watcher)
+    if resume:
+        folder = check_resume(out, overwrite)
+        config = resumed_config(folder, name, options)
+        if (run := Run(folder)).is_done:
+            return run
+    elif name is None:
+        raise InputError("say what to train on: a dataset's name, an image folder or a table")
+    else:
+        config = RunConfig.from_options(name, options)
+        folder = choose_folder(config, out)
+    return run_config(config, folder, own, resume, overwrite, watcher)
+
+
+def check_resume(out: str | Path | None, overwrite: bool) -> Path:
+    if out is None:
+        raise InputError("--resume needs --out: the folder of the run to go on with")
+    if overwrite:
+        raise InputError("--resume goes on with a run, --overwrite replaces it: choose one")
+    return Path(out)
 
 
 def choose_folder(config: RunConfig, out: str | Path | None) -> Path:

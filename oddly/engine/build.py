@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -10,13 +11,14 @@ from torch import nn
 
 from oddly.core import KeepSampler
 from oddly.data import load_data
-from oddly.data.base import DataOptions, LabelledData
+from oddly.data.base import DataOptions, LabelledData, check_labels
 from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.feed import Feed, make_feed
+from oddly.engine.tensorboard import check_tensorboard
 from oddly.errors import InputError
-from oddly.methods import Context, Method, build_method
+from oddly.methods import Context, Method, build_method, settings_of
 from oddly.models import build_model
 
 TEST_BATCH = 512  # without gradients more fits
@@ -39,31 +41,24 @@ class Parts:
     notes: list[str]
 
 
-def build(config: RunConfig, data: LabelledData | None = None) -> Parts:
+Progress = Callable[[int, int], None]
+
+
+def build(
+    config: RunConfig, data: LabelledData | None = None, progress: Progress | None = None
+) -> Parts:
     """Load the data, build model, optimiser and method; nothing is written yet."""
+    if config.tensorboard:
+        check_tensorboard()
     method, notes = build_method(config.method, config.settings)
+    settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
-    data = prepare_data(config, data)
-    config = config.with_recipe(data.recipe)
-    assert config.model and config.epochs and config.batch_size
-    assert config.learning_rate is not None and config.weight_decay is not None
-    channels, size, _ = data.image_shape
-    torch.manual_seed(config.init_seed)
-    model = build_model(config.model, len(data.class_names), channels, size, config.dropout)
-    model = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    sampler = KeepSampler(len(data.train), config.order_seed)
-    context = Context(
-        model, sampler, len(data.train), len(data.class_names), config.epochs, config.order_seed
-    )
+    data = prepare_data(config, data, progress)
+    config = replace(config.with_recipe(data.recipe), settings=settings)
+    model = build_network(config, data, device)
+    context = build_context(config, data, model)
     method.setup(context)
-    feeds = [
-        make_feed(data, split, batch_size, device, config.workers) if split else None
-        for split, batch_size in (
-            (data.train, config.batch_size),
-            (data.test, max(config.batch_size, TEST_BATCH)),
-        )
-    ]
-    assert feeds[0]
+    train_feed, test_feed = build_feeds(config, data, device)
     return Parts(
         config=config,
         data=data,
@@ -73,13 +68,15 @@ def build(config: RunConfig, data: LabelledData | None = None) -> Parts:
         optimizer=build_optimizer(config, model, device),
         method=method,
         context=context,
-        train_feed=feeds[0],
-        test_feed=feeds[1],
+        train_feed=train_feed,
+        test_feed=test_feed,
         notes=[*notes, *data.notes],
     )
 
 
-def prepare_data(config: RunConfig, data: LabelledData | None = None) -> LabelledData:
+def prepare_data(
+    config: RunConfig, data: LabelledData | None = None, progress: Progress | None = None
+) -> LabelledData:
     """The data under the labels that training will see: replaced, then corrupted, as asked."""
     if data is None:
         options = DataOptions(
@@ -87,14 +84,67 @@ def prepare_data(config: RunConfig, data: LabelledData | None = None) -> Labelle
             image_size=config.image_size,
             download=config.download,
             skip_unreadable=config.skip_unreadable,
+            progress=progress,
         )
         data = load_data(config.data, options)
+    else:
+        check_own(data)
     if config.labels:
         data = replace_labels(data, Path(config.labels))
     if config.noise:
         generator = torch.Generator().manual_seed(config.noise_seed)
         data = add_noise(data, config.noise_kind, config.noise, generator)
     return data
+
+
+def check_own(data: LabelledData) -> None:
+    """What the loaders make sure of, for data that somebody else put together."""
+    for name, split in (("train", data.train), ("test", data.test)):
+        if split is None:
+            continue
+        check_labels(split.labels, len(data.class_names), f"{data.name}, {name}")
+        sizes = (len(split.images), len(split.labels), len(split.ids))  # type: ignore[arg-type]
+        if len(set(sizes)) > 1:
+            raise InputError(
+                f"{data.name}, {name}: {sizes[0]} images, {sizes[1]} labels and {sizes[2]} ids"
+            )
+    if data.true_labels is not None and len(data.true_labels) != len(data.train):
+        raise InputError(
+            f"{data.name}: {len(data.true_labels)} true labels for {len(data.train)} examples"
+        )
+
+
+def build_network(config: RunConfig, data: LabelledData, device: torch.device) -> nn.Module:
+    assert config.model
+    channels, size, _ = data.image_shape
+    torch.manual_seed(config.init_seed)
+    model = build_model(config.model, len(data.class_names), channels, size, config.dropout)
+    moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return moved
+
+
+def build_context(config: RunConfig, data: LabelledData, model: nn.Module) -> Context:
+    assert config.epochs
+    return Context(
+        model=model,
+        sampler=KeepSampler(len(data.train), config.order_seed),
+        num_examples=len(data.train),
+        num_classes=len(data.class_names),
+        epochs=config.epochs,
+        seed=config.order_seed,
+    )
+
+
+def build_feeds(
+    config: RunConfig, data: LabelledData, device: torch.device
+) -> tuple[Feed, Feed | None]:
+    """One for training, one for testing where there is a test set."""
+    assert config.batch_size
+    train = make_feed(data, data.train, config.batch_size, device, config.workers)
+    if not data.test:
+        return train, None
+    batch_size = max(config.batch_size, TEST_BATCH)
+    return train, make_feed(data, data.test, batch_size, device, config.workers)
 
 
 def build_optimizer(

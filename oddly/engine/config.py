@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from oddly.data.base import Recipe
+from oddly.data.noise import NOISES
 from oddly.engine.schedule import SCHEDULES
 from oddly.errors import InputError, unknown_name
 
@@ -73,18 +76,14 @@ class RunConfig:
     """Also write a TensorBoard log into the run folder."""
 
     def __post_init__(self) -> None:
-        _check_range("noise", self.noise, 0, 1)
-        _check_range("momentum", self.momentum, 0, 1)
-        _check_range("warmup", self.warmup, 0, self.epochs)
-        _check_range("image_size", self.image_size, 4, 4096)
-        _check_range("workers", self.workers, 0, None)
-        for name in ("epochs", "batch_size"):
-            _check_range(name, getattr(self, name), 1, None)
-        for name in ("learning_rate", "weight_decay"):
-            _check_range(name, getattr(self, name), 0, None)
+        for each in fields(self):
+            _check_type(each.name, getattr(self, each.name), str(each.type))
         for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                raise unknown_name(name, getattr(self, name), known)
+                raise unknown_name(name.replace("_", " "), getattr(self, name), known)
+        for name, (low, high) in RANGES.items():
+            _check_range(name, getattr(self, name), low, high)
+        _check_range("warmup", self.warmup, 0, self.epochs)
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
         """The same run with every `None` that the data's recipe answers filled in."""
@@ -106,27 +105,61 @@ class RunConfig:
 
         `seed` sets all three seeds that are not given by name.
         """
-        options = dict(options)
-        seed = options.pop("seed", None)
-        if seed is not None:
-            seeds = ("noise_seed", "init_seed", "order_seed")
-            options = {**dict.fromkeys(seeds, seed), **options}
-        known = {f.name for f in fields(cls)}
-        settings = {**options.pop("settings", {})}
-        settings |= {k: v for k, v in options.items() if k not in known}
-        return cls(data, settings=settings, **{k: v for k, v in options.items() if k in known})
+        chosen, settings = sort_options(options)
+        return cls(data, settings=settings, **chosen)
 
 
+def sort_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The fields of a config among the options, and the method's settings."""
+    given = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
+    seed, settings = given.pop("seed", None), given.pop("settings", None)
+    if seed is not None:
+        given = {**dict.fromkeys(SEEDS, seed), **given}
+    known = {f.name for f in fields(RunConfig)}
+    rest = {k: v for k, v in given.items() if k not in known}
+    return {k: v for k, v in given.items() if k in known}, {**(settings or {}), **rest}
+
+
+SEEDS = ("noise_seed", "init_seed", "order_seed")
 CHOICES = {
+    "noise_kind": tuple(NOISES),
     "schedule": SCHEDULES,
     "device": ("auto", "cpu", "cuda", "mps"),
     "precision": ("auto", "fp32", "bf16"),
 }
+RANGES: dict[str, tuple[float, float]] = {
+    "noise": (0, 1),
+    "momentum": (0, 1),
+    "image_size": (4, 4096),
+    "workers": (0, 1024),
+    "epochs": (1, math.inf),
+    "batch_size": (1, math.inf),
+    "learning_rate": (0, math.inf),
+    "weight_decay": (0, math.inf),
+    **dict.fromkeys(SEEDS, (0, 2**32 - 1)),
+}
+TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "None": (type(None),),
+}
+
+
+def _check_type(name: str, value: Any, written: str) -> None:
+    """Refuse what the annotation does not allow: Python alone would fail much later."""
+    kinds = [kind for kind in written.split(" | ") if kind in TYPES]
+    fits = any(isinstance(value, TYPES[kind]) for kind in kinds)
+    if kinds and (not fits or (isinstance(value, bool) and "bool" not in kinds)):
+        raise InputError(f"{name} takes {written.replace(' | None', '')}, not {value!r}")
 
 
 def _check_range(name: str, value: float | None, low: float, high: float | None) -> None:
     if value is None:
         return
-    if not value >= low or (high is not None and value > high):
-        limits = f"at least {low:g}" if high is None else f"within {low:g}..{high:g}"
-        raise InputError(f"{name} must be {limits}, not {value:g}")
+    most = math.inf if high is None else high
+    if not low <= value <= most or math.isinf(value):  # NaN fails the first
+        least = f"a finite number, at least {low:g}"
+        limits = least if math.isinf(most) else f"within {low:g}..{most:.10g}"
+        raise InputError(f"{name} must be {limits}; it is {value:g}")

@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader
 from oddly.core import IndexedDataset
 from oddly.data.base import Augment, LabelledData, Split
 from oddly.data.transforms import augment, normalise
+from oddly.errors import InputError
 
 DEVICE_SHARE = 0.5  # of a GPU's free memory may hold the data itself
 
@@ -49,29 +50,44 @@ class Feed:
             yield index, made, self.labels[index]
 
     def steps(self, examples: int) -> int:
-        return -(-examples // self.batch_size)
+        return len(batch_sizes(examples, self.batch_size))
 
     def _images(self, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        parts = order.split(self.batch_size)
+        sizes = batch_sizes(len(order), self.batch_size)
         if isinstance(self.images, Tensor):
             # The whole order travels once; slicing it then costs no transfer per step.
-            for index in order.to(self.images.device).split(self.batch_size):
+            for index in order.to(self.images.device).split(sizes):
                 yield index, self.images[index]
-        else:
-            loader = DataLoader(
-                IndexedDataset(self.images),
-                batch_sampler=[part.tolist() for part in parts],
-                num_workers=self.workers,
-                pin_memory=self.device.type == "cuda",
-            )
+            return
+        loader = DataLoader(
+            IndexedDataset(self.images),
+            batch_sampler=[part.tolist() for part in order.split(sizes)],
+            num_workers=self.workers,
+            pin_memory=self.device.type == "cuda",
+        )
+        try:
             for images, index in loader:
                 yield index, images
+        except InputError as error:  # a worker process sends it inside its whole traceback
+            raise InputError(
+                str(error).rstrip().splitlines()[-1].split("InputError: ")[-1]
+            ) from None
 
     def _prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
         if generator is not None:
             images = augment(images, self.augment, generator)
         ready = normalise(images, self.mean, self.std)
         return ready.contiguous(memory_format=torch.channels_last)
+
+
+def batch_sizes(examples: int, batch_size: int) -> list[int]:
+    """As many whole batches as there are, then the rest.
+
+    A rest of one joins the batch before it: batch normalisation cannot train on a single example.
+    """
+    whole, rest = divmod(examples, batch_size)
+    sizes = [batch_size] * whole + [rest] * (rest > 0)
+    return [*sizes[:-2], batch_size + 1] if rest == 1 and whole else sizes
 
 
 def make_feed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +12,19 @@ from torch import Tensor, nn
 
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
-from oddly.engine.checkpoint import Checkpointer, load_checkpoint
+from oddly.engine.checkpoint import Checkpointer, fingerprint, load_checkpoint
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.schedule import schedule_factor
-from oddly.engine.watch import TensorBoardWatcher, Watcher
+from oddly.engine.tensorboard import TensorBoardLog, clear_log
+from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.methods import Batch
 from oddly.records import Run, RunWriter, environment
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
+ADVICE = "try a smaller learning rate (the last good checkpoint, if any, is kept)"
 
 
 def run_config(
@@ -34,71 +37,95 @@ def run_config(
 ) -> Run:
     """Train as `config` says into the run folder `out`; the last epoch's accuracy is the result."""
     watcher = watcher or Watcher()
-    if resume:
-        if Run(out).is_done:
-            return Run(out)
-        config = RunConfig.from_dict(Run(out).config)
-    with torch.random.fork_rng():
-        parts = build(config, data)
+    with torch.random.fork_rng(), ExitStack() as cleanup:
+        cleanup.callback(watcher.end)
+        parts = build(config, data, watcher.reading)
         checkpoint = load_checkpoint(out, parts.device) if resume else None
-        finished, seconds = restore(parts, checkpoint) if checkpoint else (0, 0.0)
-        if resume:
-            writer = RunWriter.reopen(out, finished)
-        else:
-            surroundings = environment(describe_device(parts.device))
-            writer = RunWriter.create(out, parts.config.to_dict(), surroundings, overwrite)
-        if parts.config.tensorboard:
-            watcher = TensorBoardWatcher(watcher, out / "tensorboard")
+        finished, seconds = restore(parts, checkpoint, out) if checkpoint else (0, 0.0)
+        writer = open_folder(parts, out, finished, resume, overwrite)
+        log = TensorBoardLog(out, finished) if parts.config.tensorboard else None
+        if log:
+            cleanup.callback(log.close)
         for note in parts.notes:
             watcher.note(note)
-        try:
-            seconds += train_epochs(parts, writer, finished, seconds, watcher)
-            save_outcome(parts, writer, seconds)
-        finally:
-            watcher.end()
+        seconds = train_epochs(parts, writer, finished, seconds, watcher, log)
+        save_outcome(parts, writer, seconds)
     Checkpointer(out).remove()
     return Run(out)
 
 
+def open_folder(parts: Parts, out: Path, finished: int, resume: bool, overwrite: bool) -> RunWriter:
+    """Only now, when everything could be built, is something written."""
+    if resume:
+        return RunWriter.reopen(out, finished)
+    surroundings = environment(describe_device(parts.device))
+    writer = RunWriter.create(out, parts.config.to_dict(), surroundings, overwrite)
+    clear_log(out)
+    return writer
+
+
 def train_epochs(
-    parts: Parts, writer: RunWriter, finished: int, seconds_before: float, watcher: Watcher
+    parts: Parts,
+    writer: RunWriter,
+    finished: int,
+    seconds_before: float,
+    watcher: Watcher,
+    log: TensorBoardLog | None = None,
 ) -> float:
     """Epoch after epoch: train, let the method judge, evaluate, note it down, save."""
-    config, context, method = parts.config, parts.context, parts.method
+    config, method = parts.config, parts.method
     assert config.epochs is not None
     step_model = fast_model(parts)
     checkpointer = Checkpointer(writer.path)
-    begun = time.perf_counter()
-    watcher.begin(f"{config.method} on {parts.data.name}", config.epochs, finished)
+    begun = time.perf_counter() - seconds_before
+    watcher.begin(f"{config.method} on {parts.data.name}", writer.path, config.epochs, finished)
     for epoch in range(finished, config.epochs):
-        epoch_begun, spent_before = time.perf_counter(), method.extra_seconds
-        kept = context.sampler.num_kept
-        context.epoch = epoch
-        method.begin_epoch(context)
-        train_loss = train_epoch(parts, step_model, epoch, watcher)
-        train_seconds = time.perf_counter() - epoch_begun
         had_verdict = method.verdict is not None
-        context.epoch = epoch + 1
-        method.end_epoch(context)
+        row = run_epoch(parts, step_model, epoch, watcher)
         new_verdict = method.verdict is not None and not had_verdict
         if new_verdict:
-            watcher.note(str(method.verdict))
-        row = {
-            "epoch": epoch + 1,
-            "lr": learning_rate(config, epoch + 1),
-            "train_loss": train_loss,
-            **test_accuracies(parts),
-            "kept": kept,
-            "seconds": time.perf_counter() - epoch_begun,
-            "images_per_second": kept / train_seconds,
-            "denoise_seconds": method.extra_seconds - spent_before,
-        }
+            note_verdict(parts, watcher)
         writer.append_metrics(row)
+        if log:
+            log.add(row)
+        if epoch + 1 < config.epochs and checkpointer.due(new_verdict):
+            checkpointer.save(snapshot(parts, epoch + 1, time.perf_counter() - begun))
         watcher.end_epoch(row)
-        seconds = time.perf_counter() - begun
-        if epoch + 1 < config.epochs:
-            checkpointer.save(snapshot(parts, epoch + 1, seconds_before + seconds), new_verdict)
     return time.perf_counter() - begun
+
+
+def note_verdict(parts: Parts, watcher: Watcher) -> None:
+    verdict = parts.method.verdict
+    assert verdict is not None
+    watcher.note(str(verdict))
+    if verdict.spared_classes:
+        names = ", ".join(parts.data.class_names[k] for k in verdict.spared_classes[:5])
+        more = f" and {len(verdict.spared_classes) - 5} more" * (len(verdict.spared_classes) > 5)
+        watcher.note(f"classes kept whole, too small or else emptied: {names}{more}")
+
+
+def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher) -> dict[str, Any]:
+    """One epoch, from the first step to the test; returns its row of metrics."""
+    context, method = parts.context, parts.method
+    begun, spent_before = time.perf_counter(), method.extra_seconds
+    kept = context.sampler.num_kept
+    context.epoch = epoch
+    method.begin_epoch(context)
+    train_loss = train_epoch(parts, step_model, epoch, watcher)
+    train_seconds = time.perf_counter() - begun
+    check_weights(parts.model, epoch)
+    context.epoch = epoch + 1
+    method.end_epoch(context)
+    return {
+        "epoch": epoch + 1,
+        "lr": learning_rate(parts.config, epoch + 1),
+        "train_loss": train_loss,
+        **test_accuracies(parts),
+        "kept": kept,
+        "seconds": time.perf_counter() - begun,
+        "images_per_second": kept / train_seconds,
+        "denoise_seconds": method.extra_seconds - spent_before,
+    }
 
 
 def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) -> float:
@@ -137,10 +164,16 @@ def check_finite(losses: Tensor, epoch: int) -> None:
     """Stop at the first loss that is not a number, before it reaches a checkpoint."""
     bad = (~losses.isfinite()).nonzero().flatten()
     if len(bad):
-        raise InputError(
-            f"the loss became {float(losses[bad[0]])} in epoch {epoch + 1}, step {int(bad[0]) + 1};"
-            " the last good checkpoint is kept; try a smaller learning rate"
-        )
+        where = f"epoch {epoch + 1}, step {int(bad[0]) + 1} of {len(losses)}"
+        raise InputError(f"the loss became {float(losses[bad[0]])} in {where}; {ADVICE}")
+
+
+@torch.no_grad()
+def check_weights(model: nn.Module, epoch: int) -> None:
+    """The last step's harm shows in no loss of this epoch, but would be saved."""
+    sums = torch.stack([weight.sum() for weight in model.parameters()])  # NaN and infinity survive
+    if not bool(sums.isfinite().all()):
+        raise InputError(f"weights became infinite at the end of epoch {epoch + 1}; {ADVICE}")
 
 
 def learning_rate(config: RunConfig, time: float) -> float:
@@ -180,14 +213,20 @@ def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
     return {
         "finished": finished,
         "seconds": seconds,
+        "data": fingerprint(parts.data),
         "model": parts.model.state_dict(),
         "optimizer": parts.optimizer.state_dict(),
         "method": parts.method.state_dict(),
     }
 
 
-def restore(parts: Parts, state: dict[str, Any]) -> tuple[int, float]:
+def restore(parts: Parts, state: dict[str, Any], folder: Path) -> tuple[int, float]:
     """Put a snapshot back; returns the finished epochs and the seconds they took."""
+    if state["data"] != fingerprint(parts.data):
+        raise InputError(
+            f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
+            " changed; start again with --overwrite"
+        )
     parts.model.load_state_dict(state["model"])
     parts.optimizer.load_state_dict(state["optimizer"])
     parts.method.load_state_dict(state["method"])

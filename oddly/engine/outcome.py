@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -47,18 +48,22 @@ def verdict_table(
     """One row per training example.
 
     The suggested label is the final network's: it has not trained on what was removed. A method
-    without a verdict keeps everything; its losses are then the final network's too.
+    without a verdict keeps everything; its losses, which are its scores, are then the final
+    network's too.
     """
-    losses = predictions.losses if verdict is None else verdict.losses
-    keep = torch.ones_like(losses, dtype=torch.bool) if verdict is None else verdict.keep
-    percentiles = None if verdict is None else verdict.counterfactual.percentile_of(losses).numpy()
+    losses = scores = predictions.losses
+    keep, percentiles, threshold = torch.ones(len(losses), dtype=torch.bool), None, None
+    if verdict is not None:
+        losses, scores, keep = verdict.losses, verdict.scores, verdict.keep
+        percentiles = verdict.counterfactual.percentile_of(scores).numpy()
+        threshold = verdict.threshold
     return VerdictTable(
         ids=data.train.ids,
         given_labels=data.train.labels.numpy(),
         losses=losses.numpy(),
-        scores=losses.numpy(),
+        scores=scores.numpy(),
         counterfactual_percentiles=percentiles,
-        threshold=None if verdict is None else verdict.threshold,
+        threshold=threshold,
         keep=keep.numpy(),
         suggested_labels=predictions.labels.numpy(),
         suggested_confidences=predictions.confidences.numpy(),
@@ -69,7 +74,7 @@ def verdict_table(
 def summarise(
     parts: Parts, writer: RunWriter, table: VerdictTable, seconds: float
 ) -> dict[str, Any]:
-    config, verdict = parts.config, parts.method.verdict
+    config = parts.config
     last = Run(writer.path).metrics[-1]
     realised = error_rate(parts.data)
     return {
@@ -84,14 +89,25 @@ def summarise(
         "test_accuracy_top5": last.get("test_accuracy_top5"),
         "removed": int((~table.keep).sum()),
         "removed_fraction": float((~table.keep).mean()),
-        "threshold": None if verdict is None else verdict.threshold,
-        "prune_after": None if verdict is None else verdict.epoch,
-        "percentile": None if verdict is None else verdict.percentile,
-        "spared_classes": []
-        if verdict is None
-        else [parts.data.class_names[k] for k in verdict.spared_classes],
+        **describe_verdict(parts.method.verdict, parts.data.class_names),
         "seconds": seconds,
         "denoise_seconds": parts.method.extra_seconds,
+    }
+
+
+def describe_verdict(verdict: Verdict | None, class_names: Sequence[str]) -> dict[str, Any]:
+    """The verdict's part of the summary; the same keys without one."""
+    if verdict is None:
+        names = ("threshold", "prune_after", "percentile", "counterfactual", "estimated_noise")
+        return {**dict.fromkeys(names), "spared_classes": []}
+    rates = verdict.noise_rate
+    return {
+        "threshold": verdict.threshold,
+        "prune_after": verdict.epoch,
+        "percentile": verdict.percentile,
+        "counterfactual": verdict.counterfactual.source,
+        "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
+        "spared_classes": [class_names[k] for k in verdict.spared_classes],
     }
 
 

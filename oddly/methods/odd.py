@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch import nn
 
 from oddly.core import Denoiser, Verdict
-from oddly.errors import InputError
+from oddly.core.sentinels import SMALLEST
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.erm import ERM
 from oddly.methods.mixup import Mixup
 
-PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
-PAPER_RULE = {"statistic": "last", "percentile": 10.0}
+PAPER_RULE = {"counterfactual": "weights", "statistic": "last", "percentile": 10.0}
 """`--preset paper`: the loss of epoch E alone, against the 10th percentile of q_n."""
 
 
@@ -22,17 +21,20 @@ PAPER_RULE = {"statistic": "last", "percentile": 10.0}
 class ODD(Method):
     """Train with `before` until epoch E, drop what looks random, train with `after` (Algorithm 1).
 
-    Departures from the paper: the losses are those of the ordinary training steps (it does not
-    say), and by default their moving average over epochs, which still holds when a network
-    begins to memorise before E. `PAPER_RULE` gives the last epoch's loss.
+    Departures from the paper, all undone by `PAPER_RULE`: the threshold comes from sentinels, a
+    few labels really replaced until E, rather than from the final layer's weights; margins,
+    averaged over epochs, are compared rather than the losses of one epoch; and E is found by
+    watching when the network begins to memorise the sentinels.
     """
 
     prune_after: int | None = None
-    """E in finished epochs; by default 3/8 of all, as the paper's 75 of 200."""
-    percentile: float = 10.0
-    """p: the counterfactual's percentile that is the threshold; larger removes less."""
+    """E in finished epochs; by default found from the sentinels (`weights`: 3/8 of all epochs)."""
+    percentile: float | None = None
+    """p: the counterfactual's percentile that is the threshold; larger removes less [6 or 10]."""
+    counterfactual: str | None = None
+    """Where the threshold comes from: `sentinels` (default from 300 examples on) or `weights`."""
     statistic: str = "ema"
-    """What is compared: `last`, `ema` or `mean` of an example's losses over the epochs."""
+    """What is compared: `last`, `ema` or `mean` of an example's values over the epochs."""
     draws: int = 20_000
     """How many counterfactual losses are drawn."""
     head: str | None = None
@@ -43,24 +45,20 @@ class ODD(Method):
     after: Method = field(default_factory=ERM)
 
     def setup(self, context: Context) -> None:
-        prune_after = self.prune_after
-        if prune_after is None:
-            prune_after = max(1, round(PAPER_SHARE * context.epochs))
-        if prune_after > context.epochs:
-            raise InputError(
-                f"prune_after = {prune_after} lies beyond the {context.epochs} epochs of this run"
-            )
+        enough = context.num_examples >= SMALLEST
         self.denoiser = Denoiser(
             context.num_examples,
             context.num_classes,
-            prune_after,
-            self.percentile,
-            self.statistic,
-            self.draws,
-            self.head,
-            context.seed,
-            self.strict,
-            context.sampler,
+            epochs=context.epochs,
+            prune_after=self.prune_after,
+            percentile=self.percentile,
+            counterfactual=self.counterfactual or ("sentinels" if enough else "weights"),
+            statistic=self.statistic,
+            draws=self.draws,
+            head=self.head,
+            seed=context.seed,
+            strict=self.strict,
+            sampler=context.sampler,
         )
         self.before.setup(context)
         self.after.setup(context)
@@ -73,6 +71,7 @@ class ODD(Method):
         self.active.begin_epoch(context)
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
+        batch = replace(batch, labels=self.denoiser.plant(batch.index, batch.labels))
         output = self.active.loss(model, batch)
         if output.logits is not None:
             self.denoiser.observe(batch.index, output.logits, batch.labels)

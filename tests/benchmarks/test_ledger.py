@@ -32,7 +32,7 @@ def test_measures_updates_and_pruning() -> None:
 def test_every_example_is_recorded_and_the_denied_ones_go() -> None:
     before = torch.get_num_threads()
     try:
-        figures = prune_many(EXAMPLES, before)
+        figures = prune_many(EXAMPLES, before, "weights")
     finally:
         torch.set_num_threads(before)
     # Every block repeats the same losses: those far above log K were denied their label.
@@ -50,7 +50,7 @@ def test_batch_denies_the_share_of_noise() -> None:
 
 def test_peak_memory_is_what_the_ledger_holds() -> None:
     many = 10_000_000
-    figures = run_alone(prune_many, many, 1)
+    figures = run_alone(prune_many, many, 1, "weights")
     grown = 1e9 * (figures["peak_gigabytes"] - figures["start_gigabytes"])
     # Two floats, a two-byte label and a one-byte verdict per example, and some working memory.
     assert 11 * many < grown < 30 * many + 3e8

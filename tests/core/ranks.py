@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch import distributed as dist
-from torch import nn
+from torch.nn import functional as F
 
 from oddly.core import Denoiser, LossLedger
 from oddly.core.ledger import STATISTICS
@@ -19,35 +20,76 @@ from oddly.core.ledger import STATISTICS
 NUM_EXAMPLES, NUM_CLASSES, FEATURES, EPOCHS, PRUNE_AFTER = 61, 3, 4, 4, 3
 
 
-def denoise(statistic: str) -> dict[str, Any]:
-    """A whole run on this rank's share: the indices of every epoch, and the verdict."""
+MANY, LONG = 203, 12  # examples and epochs of the runs with sentinels: 20 of them
+
+
+def make_problem(num_examples: int, epochs: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Inputs, labels of which every seventh is wrong, and one model's weights per epoch."""
     generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(NUM_EXAMPLES, FEATURES, generator=generator)
-    weights = torch.randn(EPOCHS, NUM_CLASSES, FEATURES, generator=generator)
+    inputs = torch.randn(num_examples, FEATURES, generator=generator)
+    weights = torch.randn(epochs, NUM_CLASSES, FEATURES, generator=generator)
     labels = (inputs @ weights.sum(0).T).argmax(1)
     labels[::7] = (labels[::7] + 1) % NUM_CLASSES
-    denoiser = Denoiser(
-        NUM_EXAMPLES, NUM_CLASSES, PRUNE_AFTER, percentile=60, statistic=statistic, draws=2000
-    )
+    return inputs, labels, weights.cumsum(0)
+
+
+def run(denoiser: Denoiser, problem: tuple[Tensor, Tensor, Tensor], learns_at: int) -> list[Any]:
+    """All epochs on this rank's share, returned; from `learns_at` on labels are known by heart."""
+    inputs, labels, weights = problem
     shares = []
-    for epoch in range(EPOCHS):
-        model = nn.Linear(FEATURES, NUM_CLASSES)
-        model.weight.data = weights[: epoch + 1].sum(0)
-        nn.init.zeros_(model.bias)
+    for epoch, weight in enumerate(weights):
+        model = nn.Linear(FEATURES, NUM_CLASSES, bias=False)
+        model.weight.data = weight
         shares.append(list(denoiser.sampler))
         for index in torch.tensor(shares[-1]).split(8):
-            denoiser.observe(index, model(inputs[index]), labels[index])
+            planted = denoiser.plant(index, labels[index])
+            logits = model(inputs[index])
+            if epoch >= learns_at:
+                logits = logits + 50 * F.one_hot(planted, NUM_CLASSES)
+            denoiser.observe(index, logits, planted)
         denoiser.end_epoch(model)
+    return shares
+
+
+def outcome(denoiser: Denoiser, shares: list[Any]) -> dict[str, Any]:
     verdict = denoiser.verdict
     assert verdict is not None
+    sentinels = denoiser.sentinels
     return {
         "shares": shares,
         "keep": verdict.keep,
+        "scores": verdict.scores,
         "losses": verdict.losses,
         "labels": verdict.labels.long(),
         "threshold": verdict.threshold,
+        "counterfactual": verdict.counterfactual.losses,
         "spared": verdict.spared_classes,
+        "epoch": verdict.epoch,
+        "noise_rate": verdict.noise_rate,
+        "memorised": sentinels and sentinels.memorised,
     }
+
+
+def denoise(statistic: str) -> dict[str, Any]:
+    """The paper's rule: the indices of every epoch, and the verdict."""
+    denoiser = Denoiser(
+        NUM_EXAMPLES,
+        NUM_CLASSES,
+        prune_after=PRUNE_AFTER,
+        percentile=60,
+        statistic=statistic,
+        draws=2000,
+    )
+    shares = run(denoiser, make_problem(NUM_EXAMPLES, EPOCHS), learns_at=EPOCHS)
+    return outcome(denoiser, shares)
+
+
+def denoise_planting(prune_after: int | None) -> dict[str, Any]:
+    """With sentinels, which the model knows by heart in the sixth epoch."""
+    denoiser = Denoiser(
+        MANY, NUM_CLASSES, epochs=LONG, prune_after=prune_after, counterfactual="sentinels"
+    )
+    return outcome(denoiser, run(denoiser, make_problem(MANY, LONG), learns_at=5))
 
 
 def merge_by_hand(rank: int) -> torch.Tensor:
@@ -63,6 +105,7 @@ def main(folder: Path) -> None:
     dist.init_process_group("gloo")
     try:
         results: dict[str, Any] = {name: denoise(name) for name in STATISTICS}
+        results["fixed"], results["automatic"] = denoise_planting(3), denoise_planting(None)
         results["by_hand"] = merge_by_hand(dist.get_rank())
         torch.save(results, folder / f"{dist.get_rank()}.pt")
     finally:

@@ -15,18 +15,21 @@ from tests.core.toy import D, K, N, Toy, make
 pytestmark = pytest.mark.gpu
 
 
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
 @pytest.mark.parametrize("host", [True, False])
-def test_no_step_waits_for_the_gpu(host: bool) -> None:
+def test_no_step_waits_for_the_gpu(host: bool, counterfactual: str) -> None:
     """The first step lays tensors out; from the second on nothing may synchronise."""
-    toy, denoiser = Toy(), make(prune_after=2)
+    toy, denoiser = Toy(), make(prune_after=2, counterfactual=counterfactual)
     index, labels = (torch.arange(N), toy.labels)
     if host:  # as a DataLoader with pin_memory hands them over
         index, labels = index.pin_memory(), labels.pin_memory()
     else:
         index, labels = index.cuda(), labels.cuda()
     logits = toy.model(0)(toy.inputs).detach().cuda()
-    denoiser.observe(index, logits, labels)
+    on_gpu = index.cuda(), labels.cuda()  # planted after the transfer, as the engine does
+    denoiser.observe(index, logits, denoiser.plant(*on_gpu))
     with waiting_forbidden():
+        denoiser.observe(index, logits, denoiser.plant(*on_gpu))
         denoiser.observe(index, logits, labels)
 
 
@@ -47,26 +50,31 @@ def test_waiting_would_be_noticed() -> None:
         torch.zeros(1, device="cuda").item()
 
 
-def test_on_a_gpu_a_bad_index_is_reported_by_end_epoch() -> None:
-    denoiser = make()
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+def test_on_a_gpu_a_bad_index_is_reported_by_end_epoch(counterfactual: str) -> None:
+    denoiser = make(counterfactual=counterfactual)
     index = torch.tensor([0, N, -1], device="cuda")
     logits, labels = torch.zeros(3, K, device="cuda"), torch.zeros(3, dtype=torch.int64).cuda()
-    denoiser.observe(index, logits, labels)
+    denoiser.observe(index, logits, denoiser.plant(index, labels))
     with pytest.raises(IndexError, match=r"2 indices given to observe\(\) were outside 0\.\.59"):
         denoiser.end_epoch(nn.Linear(D, K))
 
 
-def test_on_a_gpu_the_verdict_is_the_same() -> None:
-    toy, on_cpu, on_gpu = Toy(), make(), make()
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+def test_on_a_gpu_the_verdict_is_the_same(counterfactual: str) -> None:
+    toy = Toy()
+    on_cpu, on_gpu = (make(counterfactual=counterfactual) for _ in range(2))
     toy.run(on_cpu, 3)
     for epoch in range(3):
         model = toy.model(epoch).cuda()
         denoised = torch.tensor(list(on_gpu.sampler))
-        on_gpu.observe(denoised, model(toy.inputs[denoised].cuda()), toy.labels[denoised])
+        labels = on_gpu.plant(denoised, toy.labels[denoised])
+        on_gpu.observe(denoised, model(toy.inputs[denoised].cuda()), labels)
         on_gpu.end_epoch(model)
     assert on_gpu.verdict is not None
     assert on_cpu.verdict is not None
     assert torch.equal(on_gpu.verdict.keep, on_cpu.verdict.keep)
     assert on_gpu.verdict.threshold == pytest.approx(on_cpu.verdict.threshold)
-    assert on_gpu.verdict.losses.device.type == "cpu"
+    torch.testing.assert_close(on_gpu.verdict.scores, on_cpu.verdict.scores)
+    torch.testing.assert_close(on_gpu.verdict.losses, on_cpu.verdict.losses)  # on the CPU, both
     assert on_gpu.seconds > 0

@@ -22,7 +22,7 @@ from tests.core.toy import K, N, Toy, make
         ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
         ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
         ({"statistic": "max"}, "statistic must be one of last, ema, mean, not 'max'"),
-        ({"num_examples": 0}, "there are no examples"),
+        ({"examples": 0}, "there are no examples"),
         ({"draws": 0}, "draws"),
     ],
 )

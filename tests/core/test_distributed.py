@@ -67,3 +67,21 @@ def test_both_ranks_reach_the_verdict_of_a_single_process(
         assert result[statistic]["threshold"] == alone["threshold"]
         assert result[statistic]["spared"] == alone["spared"]
         torch.testing.assert_close(result[statistic]["losses"], alone["losses"])
+
+
+@pytest.mark.parametrize(("name", "prune_after"), [("fixed", 3), ("automatic", None)])
+def test_with_sentinels_too_both_ranks_reach_the_verdict_of_a_single_process(
+    results: list[dict[str, Any]], name: str, prune_after: int | None
+) -> None:
+    alone = ranks.denoise_planting(prune_after)
+    assert alone["epoch"] == (prune_after or 6)  # neither the earliest (4) nor the latest (9)
+    assert 0 < alone["keep"].sum() < ranks.MANY
+    for result in results:
+        found = result[name]
+        assert torch.equal(found["keep"], alone["keep"])
+        assert torch.equal(found["labels"], alone["labels"])
+        for key in ("scores", "counterfactual", "losses"):
+            torch.testing.assert_close(found[key], alone[key])
+        for key in ("threshold", "noise_rate", "memorised"):
+            assert found[key] == pytest.approx(alone[key]), key
+        assert (found["epoch"], found["spared"]) == (alone["epoch"], alone["spared"])

@@ -1,15 +1,17 @@
-"""Every item carries its index; a label can be replaced, also in worker processes."""
+"""Every item carries its index; a label can be shifted for a while, also in worker processes."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from oddly.core import IndexedDataset
+from oddly.errors import InputError
 
 
 class Items(Dataset[Any]):
@@ -73,47 +75,47 @@ def test_batches_of_a_loader() -> None:
         ({"x": 0, "target": 7}, {"x": 0, "target": 1, "index": 3}),
     ],
 )
-def test_replaced_label(item: Any, expected: Any) -> None:
+def test_planted_label(item: Any, expected: Any) -> None:
     data = IndexedDataset(Items(item))
-    data.replace_labels(torch.tensor([3, 8]), torch.tensor([1, 2]))
+    data.plant(torch.tensor([3, 8]), torch.tensor([3, 2]), num_classes=9)
     assert data[3] == expected
-    assert data[4] == IndexedDataset(Items(item))[4]  # not replaced
+    assert data[4] == IndexedDataset(Items(item))[4]  # not planted
 
 
-def test_replaced_tensor_label_keeps_shape_and_type() -> None:
+def test_planted_tensor_label_keeps_shape_and_type() -> None:
     data = IndexedDataset(Items(("x", torch.tensor([7], dtype=torch.int32))))
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
     label = data[3][1]
     assert label.tolist() == [1]
     assert label.dtype == torch.int32
 
 
 def test_a_label_key_of_its_own() -> None:
-    item = {"image": "x", "label": 7, "fine": 8}
+    item = {"image": "x", "label": 7, "fine": 7}
     data = IndexedDataset(Items(item), label_key="fine")
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
     assert data[3] == {"image": "x", "label": 7, "fine": 1, "index": 3}
 
 
-def test_a_later_replacement_takes_the_place_of_an_earlier_one() -> None:
+def test_a_later_planting_takes_the_place_of_an_earlier_one() -> None:
     data = IndexedDataset(Items(("x", 7)))
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
-    data.replace_labels(torch.tensor([4]), torch.tensor([2]))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    data.plant(torch.tensor([4]), torch.tensor([4]), num_classes=9)
     assert [data[3][1], data[4][1]] == [7, 2]
 
 
 def test_restored_labels() -> None:
     data = IndexedDataset(Items(("x", 7)))
-    data.restore_labels()  # nothing to do yet
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
-    data.restore_labels()
+    data.restore()  # nothing to do yet
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    data.restore()
     assert data[3] == ("x", 7, 3)
 
 
-def test_an_index_that_is_a_tensor_is_replaced_too() -> None:
+def test_an_index_that_is_a_tensor_is_planted_too() -> None:
     """Samplers over a tensor (SubsetRandomSampler(kept)) yield 0-d tensors."""
     data = IndexedDataset(Items(("x", 7)))
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
     assert data[torch.tensor(3)][1] == 1  # type: ignore[index]
 
 
@@ -121,13 +123,13 @@ def test_an_index_that_is_a_tensor_is_replaced_too() -> None:
     ("item", "error", "message"),
     [
         ({"image": "x", "class": 7}, KeyError, "no label among .*pass label_key="),
-        (torch.ones(2), TypeError, "carry a label to replace"),
-        (("x",), TypeError, "carry a label to replace"),
+        (torch.ones(2), TypeError, "carry a label to plant"),
+        (("x",), TypeError, "carry a label to plant"),
     ],
 )
 def test_items_without_a_label(item: Any, error: type[Exception], message: str) -> None:
     data = IndexedDataset(Items(item))
-    data.replace_labels(torch.tensor([3]), torch.tensor([1]))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
     with pytest.raises(error, match=message):
         data[3]
 
@@ -137,11 +139,47 @@ def labels_of(loader: DataLoader[Any]) -> Tensor:
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_workers_see_replaced_and_restored_labels(persistent: bool) -> None:
+def test_workers_see_planted_and_restored_labels(persistent: bool) -> None:
     """A persistent worker copied the dataset once; only shared memory reaches it."""
     data = IndexedDataset(TensorDataset(torch.zeros(6), torch.zeros(6, dtype=torch.int64)))
-    data.replace_labels(torch.tensor([1, 4]), torch.tensor([2, 3]))
+    data.plant(torch.tensor([1, 4]), torch.tensor([2, 3]), num_classes=4)
     loader = DataLoader(data, 2, num_workers=1, persistent_workers=persistent)
     assert labels_of(loader).tolist() == [0, 2, 0, 0, 3, 0]
-    data.restore_labels()
+    data.restore()
     assert labels_of(loader).tolist() == [0] * 6
+
+
+def test_shifts_are_taken_around_the_classes() -> None:
+    data = IndexedDataset(TensorDataset(torch.zeros(4), torch.tensor([0, 1, 2, 2])))
+    data.plant(torch.tensor([0, 2, 3]), torch.tensor([2, 1, 2]), num_classes=3)
+    assert [int(data[index][1]) for index in range(4)] == [2, 1, 0, 1]
+    data.plant(torch.tensor([0, 2, 3]), torch.tensor([2, 1, 2]), num_classes=9)  # not twice
+    assert [int(data[index][1]) for index in range(4)] == [2, 1, 3, 4]
+
+
+def test_the_datasets_own_labels_are_never_written_to() -> None:
+    labels = torch.tensor([0, 1, 2])
+    item = {"label": labels[1]}
+    data = IndexedDataset(Items(item))
+    data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)
+    assert data[3]["label"] == 2
+    assert labels.tolist() == [0, 1, 2]
+    assert item == {"label": 1}
+
+
+@pytest.mark.parametrize("label", [torch.tensor(150, dtype=torch.uint8), np.uint8(150)])
+def test_bytes_do_not_overflow(label: Any) -> None:
+    """150 + 120 = 270, of 200 classes the 70th; in eight bits it would be the 14th."""
+    data = IndexedDataset(Items(("x", label)))
+    data.plant(torch.tensor([3]), torch.tensor([120]), num_classes=200)
+    planted = data[3][1]
+    assert int(planted) == 70
+    assert planted.dtype == label.dtype
+
+
+@pytest.mark.parametrize("label", [torch.eye(3)[0], "cat", None])
+def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
+    data = IndexedDataset(Items(("x", label)))
+    data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)
+    with pytest.raises(InputError, match="a label must be one class number, not "):
+        data[3]

@@ -145,6 +145,33 @@ def test_an_empty_batch_is_nothing() -> None:
     assert ledger.values.isnan().all()
 
 
+def test_where_picks_rows_and_the_slots_tell_which() -> None:
+    """Rows not recorded go to the spare slot, number N."""
+    ledger = LossLedger(5, "last")
+    index, losses = torch.tensor([4, 1, 3]), torch.tensor([1.0, 2.0, 3.0])
+    slots = ledger.record(index, losses, where=torch.tensor([True, False, True]))
+    assert slots.tolist() == [4, 5, 3]
+    assert ledger.current.nan_to_num(-1).tolist() == [-1, -1, -1, 3, 1]
+    assert ledger.record(index, losses).tolist() == [4, 1, 3]
+    assert ledger.current.nan_to_num(-1).tolist() == [-1, 2, -1, 3, 1]
+
+
+def test_rows_that_are_not_picked_are_checked_too() -> None:
+    with pytest.raises(IndexError, match=r"index 9 is outside 0\.\.4"):
+        LossLedger(5).record(torch.tensor([9]), torch.ones(1), where=torch.tensor([False]))
+
+
+def test_current_holds_this_epoch_alone() -> None:
+    ledger = LossLedger(3, "last")
+    assert ledger.current.shape == (3,)
+    assert ledger.current.isnan().all()
+    record(ledger, {0: 1.0, 2: 3.0})
+    assert ledger.current[[0, 2]].tolist() == [1.0, 3.0]
+    ledger.close_epoch()
+    assert ledger.current.isnan().all()
+    assert ledger.values[[0, 2]].tolist() == [1.0, 3.0]
+
+
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_saved_in_the_middle_of_an_epoch_it_goes_on_alike(statistic: str) -> None:
     unbroken, saved = LossLedger(4, statistic), LossLedger(4, statistic)

@@ -129,6 +129,14 @@ def test_a_loader_counts_its_batches_after_pruning() -> None:
     assert len(loader) == len(list(loader)) == 2
 
 
+def test_a_byte_per_example_is_held() -> None:
+    sampler = KeepSampler(1000)
+    sampler.set_keep(torch.arange(1000) % 3 > 0)
+    assert (
+        sum(value.nbytes for value in vars(sampler).values() if isinstance(value, Tensor)) == 1000
+    )
+
+
 @pytest.mark.parametrize(
     ("keep", "message"),
     [

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.data import TensorDataset
 
-from oddly.core import Denoiser
+from oddly.core import Denoiser, IndexedDataset
 
 N, K, D = 60, 3, 4
 
@@ -36,9 +37,21 @@ class Toy:
         for epoch in range(denoiser.epoch, denoiser.epoch + epochs):
             model = self.model(epoch)
             for index in torch.tensor(list(denoiser.sampler)).split(7):
-                denoiser.observe(index, model(self.inputs[index]), self.labels[index])
+                labels = denoiser.plant(index, self.labels[index])
+                denoiser.observe(index, model(self.inputs[index]), labels)
             denoiser.end_epoch(model)
 
 
 def make(**options: Any) -> Denoiser:
-    return Denoiser(**{"num_examples": N, "num_classes": K, "prune_after": 3, **options})
+    """By default the paper's rule: only the number of examples is given."""
+    return Denoiser(**{"examples": N, "num_classes": K, "prune_after": 3, **options})
+
+
+def planting(**options: Any) -> Denoiser:
+    """With sentinels: six of the sixty."""
+    return make(**{"counterfactual": "sentinels", **options})
+
+
+def zeros(size: int = N) -> IndexedDataset:
+    """Every label 0, but for what is planted."""
+    return IndexedDataset(TensorDataset(torch.zeros(size), torch.zeros(size, dtype=torch.int64)))

@@ -50,7 +50,8 @@ def test_settings_of_a_method_with_their_types() -> None:
     assert settings_of("mixup") == {"alpha": "float"}
     assert settings_of("odd") == {
         "prune_after": "int | None",
-        "percentile": "float",
+        "percentile": "float | None",
+        "counterfactual": "str | None",
         "statistic": "str",
         "draws": "int",
         "head": "str | None",
@@ -75,6 +76,9 @@ def test_every_method_is_built_by_its_name(name: str) -> None:
         ("prune_after", None, None),
         ("percentile", "7.5", 7.5),
         ("percentile", 7, 7.0),
+        ("percentile", "none", None),
+        ("counterfactual", "weights", "weights"),
+        ("counterfactual", "none", None),
         ("statistic", "last", "last"),
         ("head", "fc.0", "fc.0"),
         ("head", "none", None),
@@ -98,7 +102,7 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
         ("draws", "2.5", "setting 'draws' takes int, not '2.5'"),
         ("draws", 2.5, "setting 'draws' takes int, not '2.5'"),
         ("draws", None, r"setting 'draws' needs a value \(int\)"),
-        ("percentile", "ten", "setting 'percentile' takes float, not 'ten'"),
+        ("percentile", "ten", r"setting 'percentile' takes float \| None, not 'ten'"),
         ("strict", "maybe", "setting 'strict' takes bool, not 'maybe'"),
         ("before", "erm", "unknown setting of odd 'before'"),
     ],
@@ -129,7 +133,7 @@ def test_what_only_odd_knows_is_noted_and_ignored() -> None:
 def test_the_papers_preset_is_made_of_odds_settings() -> None:
     method, notes = build_method("odd", PRESETS["paper"])
     assert isinstance(method, ODD)
-    assert (method.statistic, method.percentile) == ("last", 10.0)
+    assert (method.counterfactual, method.statistic, method.percentile) == ("weights", "last", 10.0)
     assert notes == []
 
 

@@ -15,7 +15,7 @@ from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.erm import ERM
 from oddly.methods.mixup import Mixup
-from oddly.methods.odd import ODD, ODDMixup
+from oddly.methods.odd import ODD, PAPER_RULE, ODDMixup
 
 N, K = 30, 3
 
@@ -62,13 +62,53 @@ class Diary(ERM):
         self.entries.append(f"end {context.epoch}")
 
 
+@dataclass
+class Notes(ERM):
+    """ERM that keeps the labels it trained with."""
+
+    labels: list[torch.Tensor] = field(default_factory=list)
+
+    def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
+        self.labels.append(batch.labels)
+        return super().loss(model, batch)
+
+
 @pytest.mark.parametrize(
     ("epochs", "expected"), [(200, 75), (40, 15), (96, 36), (8, 3), (2, 1), (1, 1)]
 )
-def test_prunes_after_three_eighths_by_default(epochs: int, expected: int) -> None:
-    method = ODD()
+def test_the_paper_prunes_after_three_eighths_by_default(epochs: int, expected: int) -> None:
+    method = ODD(counterfactual="weights")
     method.setup(make_context(epochs))
     assert method.denoiser.prune_after == expected
+
+
+def test_by_default_e_is_found_from_the_sentinels() -> None:
+    """The model tells right from wrong from the start, so E is the earliest: 8 / 3."""
+    context, method = make_context(8), ODD(counterfactual="sentinels")
+    method.setup(context)
+    assert method.denoiser.sentinels is not None
+    run(method, context, 2)
+    assert method.verdict is None
+    run(method, context, 1)
+    assert method.verdict is not None
+    assert (method.verdict.epoch, method.verdict.percentile) == (3, 6.0)
+    assert method.verdict.counterfactual.source == "sentinels"
+
+
+@pytest.mark.parametrize(("num_examples", "planted"), [(299, False), (300, True)])
+def test_with_too_few_examples_the_weights_decide(num_examples: int, planted: bool) -> None:
+    sampler = KeepSampler(num_examples)
+    method = ODD()
+    method.setup(Context(nn.Linear(K, K), sampler, num_examples, K, epochs=8, seed=0))
+    assert (method.denoiser.sentinels is not None) == planted
+
+
+def test_the_papers_rule_undoes_every_departure() -> None:
+    context, method = make_context(8), ODD(**PAPER_RULE)  # type: ignore[arg-type]
+    method.setup(context)
+    denoiser = method.denoiser
+    assert (denoiser.prune_after, denoiser.percentile) == (3, 10.0)
+    assert (denoiser.sentinels, denoiser.ledger.statistic) == (None, "last")
 
 
 def test_prunes_after_the_last_epoch_at_the_latest() -> None:
@@ -83,6 +123,7 @@ def test_prunes_after_the_last_epoch_at_the_latest() -> None:
         (ODD(prune_after=0), "prune_after counts finished epochs"),
         (ODD(percentile=-1), "percentile must be within"),
         (ODD(statistic="max"), "statistic must be one of"),
+        (ODD(counterfactual="wishes"), "counterfactual must be sentinels or weights, not 'wishes'"),
     ],
 )
 def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> None:
@@ -92,18 +133,19 @@ def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> 
 
 def test_settings_reach_the_denoiser() -> None:
     context = make_context(seed=6)
-    method = ODD(4, 25.0, "mean", 123, "head.fc", True)
+    method = ODD(4, 25.0, "weights", "mean", 123, "head.fc", True)
     method.setup(context)
     denoiser = method.denoiser
     assert (denoiser.prune_after, denoiser.percentile, denoiser.draws) == (4, 25.0, 123)
     assert (denoiser.head, denoiser.strict, denoiser.seed) == ("head.fc", True, 6)
-    assert denoiser.ledger.statistic == "mean"
+    assert (denoiser.ledger.statistic, denoiser.sentinels) == ("mean", None)
     assert denoiser.sampler is context.sampler
     assert (denoiser.ledger.num_examples, denoiser.num_classes) == (N, K)
 
 
-def test_finds_the_wrong_label_and_prunes_the_runs_sampler() -> None:
-    context, method = make_context(), ODD(prune_after=2)
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+def test_finds_the_wrong_label_and_prunes_the_runs_sampler(counterfactual: str) -> None:
+    context, method = make_context(), ODD(prune_after=2, counterfactual=counterfactual)
     method.setup(context)
     run(method, context, 1)
     assert method.verdict is None
@@ -125,13 +167,31 @@ def test_before_and_after_take_turns() -> None:
 
 
 def test_the_loss_is_the_inner_methods() -> None:
-    context, method = make_context(), ODD(prune_after=1)
+    context, method = make_context(), ODD(prune_after=1, counterfactual="weights")
     method.setup(context)
     outputs = run(method, context, 2)
     expected = ERM().loss(context.model, make_batch())
     for output in outputs:
         assert torch.equal(output.loss, expected.loss)
         assert output.logits is not None
+
+
+def test_sentinels_train_with_their_planted_label_until_the_verdict() -> None:
+    context, method = (
+        make_context(),
+        ODD(prune_after=2, counterfactual="sentinels", before=Notes(), after=Notes()),
+    )
+    method.setup(context)
+    run(method, context, 4)
+    sentinels = method.denoiser.sentinels
+    assert sentinels is not None
+    planted = make_batch().labels
+    planted[sentinels.indices] = (planted[sentinels.indices] + sentinels.shifts) % K
+    assert isinstance(method.before, Notes) and isinstance(method.after, Notes)
+    assert [labels.tolist() for labels in method.before.labels] == [planted.tolist()] * 2
+    assert [labels.tolist() for labels in method.after.labels] == [make_batch().labels.tolist()] * 2
+    assert method.verdict is not None
+    assert method.verdict.labels.tolist() == make_batch().labels.tolist()  # the given ones
 
 
 def test_mixup_comes_only_after_pruning() -> None:
@@ -148,9 +208,12 @@ def test_mixups_alpha_is_checked() -> None:
         ODDMixup(alpha=-1.0)
 
 
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
 @pytest.mark.parametrize("done", [1, 3])
-def test_resumed_from_a_file_it_ends_alike(done: int) -> None:
-    unbroken, broken, resumed = (ODD(prune_after=2) for _ in range(3))
+def test_resumed_from_a_file_it_ends_alike(done: int, counterfactual: str) -> None:
+    unbroken, broken, resumed = (
+        ODD(prune_after=2, counterfactual=counterfactual) for _ in range(3)
+    )
     contexts = [make_context() for _ in range(3)]
     for method, context in zip((unbroken, broken, resumed), contexts, strict=True):
         method.setup(context)

@@ -1,0 +1,115 @@
+"""What the Denoiser refuses where labels are planted, each in one line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import TensorDataset
+
+from oddly.core import Denoiser
+from oddly.errors import InputError
+from tests.core.toy import K, N, Toy, make, planting, zeros
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"counterfactual": "guess"}, "counterfactual must be sentinels or weights, not 'guess'"),
+        ({"prune_after": None}, r"say when to prune: prune_after=E, or epochs=…"),
+        ({"prune_after": 9, "epochs": 8}, "prune_after = 9 lies beyond the 8 epochs"),
+        ({"prune_after": None, "epochs": 0}, "lies beyond the 0 epochs"),
+        ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
+    ],
+)
+def test_bad_settings(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        planting(**options)
+
+
+@pytest.mark.parametrize("bad", [-1, N])
+def test_an_index_outside_the_examples(bad: int) -> None:
+    denoiser, index = planting(), torch.tensor([bad])
+    labels = denoiser.plant(index, torch.tensor([0]))
+    with pytest.raises(IndexError, match=rf"index {bad} is outside 0\.\.59"):
+        denoiser.observe(index, torch.zeros(1, K), labels)
+
+
+def test_a_model_of_nan_is_refused() -> None:
+    toy, denoiser = Toy(), planting(prune_after=1)
+    index = torch.arange(N)
+    denoiser.observe(index, torch.full((N, K), torch.nan), denoiser.plant(index, toy.labels))
+    with pytest.raises(InputError, match="NaN"):
+        denoiser.end_epoch(toy.model(0))
+
+
+def test_forgetting_to_plant_is_told_at_once() -> None:
+    """Unplanted, the sentinels would look perfect and almost everything would be removed."""
+    toy = Toy()
+    with pytest.raises(InputError, match=r"sentinels are not planted: train with labels ="):
+        planting().observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
+
+
+def test_a_loader_that_reads_another_dataset_is_told_after_the_first_epoch() -> None:
+    toy = Toy()
+    denoiser = planting(examples=zeros(), prune_after=3)
+    denoiser.observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
+    with pytest.raises(InputError, match="no planted label came out of the IndexedDataset"):
+        denoiser.end_epoch(toy.model(0))
+
+
+def test_what_a_dataset_has_planted_is_not_planted_again() -> None:
+    labels = torch.zeros(N, dtype=torch.int64)
+    assert planting(examples=zeros()).plant(torch.arange(N), labels) is labels
+
+
+def test_a_plain_dataset_is_told_to_be_wrapped() -> None:
+    plain: Any = TensorDataset(torch.zeros(3))
+    with pytest.raises(InputError, match=r"takes IndexedDataset\(your TensorDataset\)"):
+        Denoiser(plain, K, epochs=3)
+
+
+def test_sentinels_never_seen_do_not_count() -> None:
+    """drop_last, or an epoch broken off: NaN among the counterfactual would be its largest."""
+    toy, denoiser = Toy(), planting(prune_after=1)
+    assert denoiser.sentinels is not None
+    index = torch.arange(N)
+    index = index[index != denoiser.sentinels.indices[0]]
+    denoiser.observe(
+        index, toy.model(0)(toy.inputs[index]), denoiser.plant(index, toy.labels[index])
+    )
+    verdict = denoiser.end_epoch(toy.model(0))
+    assert verdict is not None
+    assert len(verdict.counterfactual.losses) == len(denoiser.sentinels.indices) - 1
+    assert not verdict.counterfactual.losses.isnan().any()
+    verdict.counterfactual.summary()
+
+
+def test_nothing_observed_is_told() -> None:
+    with pytest.raises(InputError, match="no sentinel was observed"):
+        planting(prune_after=1).end_epoch(Toy().model(0))
+
+
+def test_state_of_the_other_counterfactual_is_refused() -> None:
+    with pytest.raises(InputError, match="saved run had counterfactual='weights'"):
+        planting().load_state_dict(make().state_dict())
+    with pytest.raises(InputError, match="saved run had counterfactual='sentinels'"):
+        make().load_state_dict(planting().state_dict())
+
+
+def test_a_loaded_state_brings_its_sentinels_to_the_zeros() -> None:
+    data = zeros()
+    resumed, saved = planting(examples=data, seed=1), planting(seed=2)
+    resumed.load_state_dict(saved.state_dict())
+    assert saved.sentinels is not None
+    planted = [index for index in range(N) if data[index][1] != 0]
+    assert planted == saved.sentinels.indices.tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_index_types(dtype: torch.dtype) -> None:
+    toy, denoiser = Toy(), planting(prune_after=1)
+    index = torch.arange(N, dtype=dtype)
+    denoiser.observe(index, toy.model(0)(toy.inputs), denoiser.plant(index, toy.labels))
+    assert not denoiser.ledger.current.isnan().any()

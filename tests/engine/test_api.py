@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import oddly
+from oddly.data import synthetic
+from oddly.engine import checkpoint
+from oddly.engine.watch import Watcher
+from oddly.errors import InputError
+
+QUICK: dict[str, Any] = {"epochs": 3, "prune_after": 1, "percentile": 10}
+
+
+class StopAfterOne(Watcher):
+    def end_epoch(self, row: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_run_from_python(tmp_path: Path) -> None:
+    run = oddly.train("synthetic", tmp_path / "run", noise=0.4, **QUICK)
+    assert run.is_done and run.summary["percentile"] == 10
+    assert run.config["noise"] == 0.4 and len(run.verdicts) == 120
+
+
+def test_the_folder_is_named_after_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = oddly.train("synthetic", method="erm", epochs=1)
+    other = oddly.train("synthetic", method="erm", epochs=1, seed=1)
+    assert run.path.parent == Path("runs") and run.path.name.startswith("synthetic-erm-")
+    assert other.path != run.path
+    with pytest.raises(InputError, match="holds a finished run"):
+        oddly.train("synthetic", method="erm", epochs=1)
+
+
+def test_preset_and_what_overrides_it(tmp_path: Path) -> None:
+    run = oddly.train("synthetic", tmp_path / "a", preset="paper", epochs=2)
+    assert run.config["settings"]["statistic"] == "last" and run.summary["percentile"] == 10
+    run = oddly.train("synthetic", tmp_path / "b", preset="paper", epochs=2, percentile=30)
+    assert run.config["settings"]["statistic"] == "last" and run.summary["percentile"] == 30
+    with pytest.raises(InputError, match="unknown preset 'papr'; did you mean 'paper'"):
+        oddly.train("synthetic", tmp_path / "c", preset="papr")
+
+
+def test_resume_needs_nothing_but_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        oddly.train("synthetic", tmp_path, watcher=StopAfterOne(), **QUICK)
+    run = oddly.train(out=tmp_path, resume=True)
+    assert run.is_done and len(run.metrics) == 3
+    done_at = (tmp_path / "done").stat().st_mtime_ns
+    assert oddly.train(out=tmp_path, resume=True).is_done  # once more does nothing
+    assert (tmp_path / "done").stat().st_mtime_ns == done_at
+
+
+def test_own_data_resumes_when_given_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    own = synthetic(num_classes=4, seed=3)
+    with pytest.raises(KeyboardInterrupt):
+        oddly.train(own, tmp_path, watcher=StopAfterOne(), **QUICK)
+    with pytest.raises(InputError, match="is not what"):
+        oddly.train(synthetic(num_classes=4, seed=4), tmp_path, resume=True)
+    assert oddly.train(own, tmp_path, resume=True).summary["classes"] == 4
+
+
+def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        oddly.train("synthetic", tmp_path, noise=0.4, watcher=StopAfterOne(), **QUICK)
+    for options in ({"epochs": 4}, {"noise": 0.2}, {"percentile": 20}, {"method": "erm"}):
+        name = next(iter(options))
+        with pytest.raises(InputError, match=f"was begun with {name} = .*--resume cannot change"):
+            oddly.train("synthetic", tmp_path, resume=True, **options)
+    with pytest.raises(InputError, match="begun with data = synthetic, not digits"):
+        oddly.train("digits", tmp_path, resume=True)
+    same = {**QUICK, "percentile": "10"}  # as `--set` would give it
+    run = oddly.train("synthetic", tmp_path, resume=True, noise=0.4, device="cpu", **same)
+    assert run.is_done
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "say what to train on"),
+        ({"resume": True}, "--resume needs --out"),
+        ({"data": "synthetic", "epochs": "many"}, "epochs takes int"),
+        ({"data": "synthetic", "epochz": 3}, "unknown setting of odd 'epochz'"),
+        ({"data": "synthetic", "noise": "0.4"}, "noise takes float"),
+        ({"data": "synthetic", "percentile": "ten"}, "takes float.*, not 'ten'"),
+    ],
+)
+def test_what_python_gets_wrong_is_an_input_error(
+    options: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        oddly.train(**options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_resume_and_overwrite_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="choose one"):
+        oddly.train("synthetic", tmp_path, resume=True, overwrite=True)

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import errno
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from oddly.data import synthetic
+from oddly.engine import checkpoint, loop
+from oddly.engine.build import build
+from oddly.engine.config import RunConfig
+from oddly.engine.loop import check_finite, check_weights, run_config, train_epoch
+from oddly.engine.watch import Watcher
+from oddly.errors import InputError
+from oddly.records import Run
+
+NOISY = RunConfig("synthetic", epochs=5, noise=0.4, settings={"prune_after": 3})
+
+
+class StopAfter(Watcher):
+    """Ctrl-C once an epoch is over, and saved if it was to be."""
+
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def end_epoch(self, row: Mapping[str, Any]) -> None:
+        if row["epoch"] == self.epoch:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def save_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+
+
+def test_metrics_tell_every_epoch(tmp_path: Path) -> None:
+    run = run_config(NOISY, tmp_path / "run")
+    rows = run.metrics
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5]
+    assert all(
+        list(row)
+        == ["epoch", "lr", "train_loss", "test_accuracy", "test_accuracy_top5", "kept"]
+        + ["seconds", "images_per_second", "denoise_seconds"]
+        for row in rows
+    )
+    removed = run.summary["removed"]
+    assert 0 < removed < 120
+    assert [row["kept"] for row in rows] == [120] * 3 + [120 - removed] * 2
+    assert [row["lr"] for row in rows][-1] == 0 and rows[0]["lr"] == pytest.approx(
+        0.025 * (1 + math.cos(math.pi / 5))
+    )
+    assert all(row["denoise_seconds"] > 0 for row in rows[:3])
+    assert run.summary["denoise_seconds"] == pytest.approx(
+        sum(row["denoise_seconds"] for row in rows)
+    )
+    assert run.summary["test_accuracy"] == rows[-1]["test_accuracy"]
+
+
+def test_the_callers_random_numbers_stay_the_callers(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    run_config(replace(NOISY, epochs=1, settings={}), tmp_path / "run")
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 4])
+@pytest.mark.usefixtures("save_always")
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path: Path, epoch: int) -> None:
+    whole = run_config(NOISY, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        run_config(NOISY, tmp_path / "broken", watcher=StopAfter(epoch))
+    broken = Run(tmp_path / "broken")
+    assert not broken.is_done and (broken.path / "checkpoint.pt").exists()
+    saved = RunConfig.from_dict(broken.config)
+    resumed = run_config(saved, tmp_path / "broken", resume=True)
+    assert (whole.path / "verdicts.parquet").read_bytes() == (
+        resumed.path / "verdicts.parquet"
+    ).read_bytes()
+    first, second = (load_file(run.path / "model.safetensors") for run in (whole, resumed))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert [row["train_loss"] for row in whole.metrics] == [
+        row["train_loss"] for row in resumed.metrics
+    ]
+    assert resumed.is_done and not (resumed.path / "checkpoint.pt").exists()
+
+
+def test_without_a_checkpoint_it_starts_over(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_config(NOISY, tmp_path, watcher=StopAfter(2))
+    assert len(Run(tmp_path).metrics) == 2 and not (tmp_path / "checkpoint.pt").exists()
+    assert len(run_config(NOISY, tmp_path, resume=True).metrics) == 5
+
+
+def test_the_verdict_is_saved_at_once(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_config(NOISY, tmp_path, watcher=StopAfter(3))
+    assert (tmp_path / "checkpoint.pt").exists()
+
+
+@pytest.mark.usefixtures("save_always")
+def test_other_data_is_not_resumed(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_config(NOISY, tmp_path, synthetic(), watcher=StopAfter(2))
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with pytest.raises(InputError, match="is not what .* was begun with.*--overwrite"):
+        run_config(NOISY, tmp_path, synthetic(per_class=41), resume=True)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+@pytest.mark.usefixtures("save_always")
+def test_a_loss_that_is_no_number_stops_and_keeps_the_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(config: RunConfig, time: float) -> float:
+        return 0.05 if time < 2.5 else 1e30
+
+    monkeypatch.setattr(loop, "learning_rate", explode)
+    config = replace(NOISY, settings={"prune_after": 5})
+    with pytest.raises(InputError, match=r"loss became (nan|inf) in epoch 3, step [34] of 4; try"):
+        run_config(config, tmp_path)
+    saved = checkpoint.load_checkpoint(tmp_path, torch.device("cpu"))
+    assert saved is not None and saved["finished"] == 2
+    assert all(weight.isfinite().all() for weight in saved["model"].values())
+    assert not Run(tmp_path).is_done and len(Run(tmp_path).metrics) == 2
+
+
+def test_check_finite_names_the_first() -> None:
+    losses = torch.tensor([1.0, 2.0, math.inf, math.nan])
+    check_finite(losses[:2], 0)
+    with pytest.raises(InputError, match="became inf in epoch 7, step 3 of 4"):
+        check_finite(losses, 6)
+
+
+def test_check_weights() -> None:
+    model = torch.nn.Linear(2, 2)
+    check_weights(model, 0)
+    model.weight.data[1, 1] = math.nan
+    with pytest.raises(InputError, match="infinite at the end of epoch 1"):
+        check_weights(model, 0)
+
+
+def test_nothing_is_written_when_something_cannot_be_built(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        run_config(replace(NOISY, model="resnet9000"), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_leaves_a_run_that_can_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(parts: Any, writer: Any, seconds: float) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "save_outcome", full)
+        with pytest.raises(OSError, match="No space"):
+            run_config(NOISY, tmp_path)
+    assert not Run(tmp_path).is_done
+    assert run_config(NOISY, tmp_path, resume=True).is_done
+
+
+def test_a_last_part_batch_counts_in_the_mean_loss() -> None:
+    parts = build(RunConfig("synthetic", method="erm", batch_size=50, learning_rate=0.0))
+    loss = train_epoch(parts, parts.model, 0, Watcher())
+    assert math.isfinite(loss) and loss > 0
+
+
+def test_without_a_test_set_accuracy_is_unknown(tmp_path: Path) -> None:
+    data = replace(synthetic(), test=None)
+    run = run_config(replace(NOISY, epochs=1, settings={}), tmp_path, data)
+    assert run.metrics[0]["test_accuracy"] is None and run.summary["test_accuracy"] is None
+
+
+def test_bf16_trains_too(tmp_path: Path) -> None:
+    config = replace(NOISY, epochs=2, precision="bf16", device="cpu", settings={})
+    assert math.isfinite(run_config(config, tmp_path).metrics[-1]["train_loss"])
+
+
+def test_tensorboard_gets_the_same_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = replace(NOISY, epochs=2, settings={}, tensorboard=True)
+    for _ in range(2):  # the log of a run that is replaced goes too
+        run = run_config(config, tmp_path, overwrite=True)
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
+    log = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
+    assert [event.step for event in log.Scalars("train_loss")] == [1, 2]
+    logged = [event.value for event in log.Scalars("test_accuracy")]
+    assert logged == pytest.approx([row["test_accuracy"] for row in run.metrics])
+
+
+def test_metrics_are_lines_of_json(tmp_path: Path) -> None:
+    run_config(replace(NOISY, epochs=2, settings={}), tmp_path)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in lines] == [1, 2]

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from oddly.data import synthetic
+from oddly.engine.api import train
+from oddly.engine.watch import Watcher
+
+
+class Diary(Watcher):
+    """Writes down everything it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[Any, ...]] = []
+
+    def note(self, text: str) -> None:
+        self.lines.append(("note", text))
+
+    def reading(self, done: int, total: int) -> None:
+        self.lines.append(("reading", done, total))
+
+    def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
+        self.lines.append(("begin", title, folder, epochs, finished))
+
+    def begin_epoch(self, epoch: int, steps: int) -> None:
+        self.lines.append(("begin_epoch", epoch, steps))
+
+    def step(self, examples: int) -> None:
+        self.lines.append(("step", examples))
+
+    def end_epoch(self, row: Mapping[str, Any]) -> None:
+        self.lines.append(("end_epoch", row["epoch"], row["kept"]))
+
+    def end(self) -> None:
+        self.lines.append(("end",))
+
+
+def test_a_watcher_hears_everything_in_order(tmp_path: Path) -> None:
+    diary = Diary()
+    options: dict[str, Any] = {"method": "erm", "epochs": 2, "batch_size": 50, "percentile": 3}
+    train("synthetic", tmp_path, watcher=diary, **options)
+    epoch = [("step", 50), ("step", 50), ("step", 20)]
+    assert diary.lines == [
+        ("note", "erm has no setting 'percentile': ignored"),
+        ("begin", "erm on synthetic", tmp_path, 2, 0),
+        *[("begin_epoch", 1, 3), *epoch, ("end_epoch", 1, 120)],
+        *[("begin_epoch", 2, 3), *epoch, ("end_epoch", 2, 120)],
+        ("end",),
+    ]
+
+
+def test_a_verdict_is_told(tmp_path: Path) -> None:
+    diary = Diary()
+    train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2, noise=0.4)
+    notes = [line[1] for line in diary.lines if line[0] == "note"]
+    assert len(notes) == 1 and notes[0].startswith("epoch 2: ") and "removed" in notes[0]
+
+
+def test_spared_classes_are_named(tmp_path: Path) -> None:
+    """A class of three examples, all of whose labels are wrong, is kept and told of."""
+    data = synthetic()
+    labels = data.train.labels.clone()
+    labels[labels == 2] = 0
+    labels[(labels == 1).nonzero().flatten()[:3]] = 2
+    diary = Diary()
+    options: dict[str, Any] = {"counterfactual": "weights", "percentile": 1, "prune_after": 4}
+    run = train(data.with_given_labels(labels), tmp_path, watcher=diary, epochs=4, **options)
+    assert "class 2" in run.summary["spared_classes"]
+    names = ", ".join(run.summary["spared_classes"])
+    told = ("note", f"classes kept whole, too small or else emptied: {names}")
+    assert told in diary.lines
+
+
+def test_the_plain_watcher_listens_to_nothing(tmp_path: Path) -> None:
+    train("synthetic", tmp_path, epochs=1, method="erm", watcher=Watcher())

@@ -1,0 +1,92 @@
+"""What a person sees, on a terminal and in a log file."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from oddly.engine.api import train
+from oddly.terminal import TerminalWatcher, summary_table
+
+ROW: dict[str, Any] = {
+    "epoch": 1,
+    "images_per_second": 1234.0,
+    "test_accuracy": 87.5,
+    "train_loss": 0.5,
+}
+
+
+def make(terminal: bool) -> tuple[TerminalWatcher, io.StringIO]:
+    text = io.StringIO()
+    return TerminalWatcher(Console(file=text, force_terminal=terminal, width=120)), text
+
+
+def plain(text: io.StringIO) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text.getvalue())
+
+
+def test_a_file_gets_plain_lines() -> None:
+    watcher, text = make(terminal=False)
+    watcher.reading(5, 10)
+    watcher.begin("odd on digits", Path("run"), 16, 4)
+    for epoch in range(5, 17):
+        watcher.begin_epoch(epoch, 3)
+        watcher.step(64)
+        watcher.end_epoch({**ROW, "epoch": epoch})
+    watcher.end()
+    lines = text.getvalue().splitlines()
+    assert lines[0] == "  odd on digits: 16 epochs, 4 done"
+    assert lines[1] == "  epoch 6/16 · loss 0.500 · test 87.50 % · 1,234 images/s"
+    assert lines[-1].startswith("  epoch 16/16") and len(lines) == 7  # every eighth of the run
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    watcher, text = make(terminal=True)
+    watcher.begin("odd on digits", Path("run"), 2, 0)
+    watcher.begin_epoch(1, 2)
+    watcher.step(64)
+    watcher.end_epoch({**ROW, "test_accuracy": None})
+    watcher.end()
+    assert "odd on digits" in plain(text) and "1/2" in plain(text)
+    assert "1,234 images/s" in plain(text) and "test" not in plain(text)
+
+
+def test_reading_images_has_a_bar_that_goes() -> None:
+    watcher, text = make(terminal=True)
+    watcher.reading(32, 64)
+    watcher.reading(64, 64)
+    assert "reading images" in plain(text) and watcher.progress is None
+    watcher.begin("odd on photos", Path("run"), 2, 0)
+    watcher.end()
+
+
+@pytest.mark.parametrize(
+    ("folder", "command"),
+    [("runs/a", "--out runs/a"), ("my runs/a", "--out 'my runs/a'")],
+)
+def test_how_to_go_on(folder: str, command: str) -> None:
+    watcher, _ = make(terminal=False)
+    assert watcher.how_to_go_on() == ""
+    watcher.begin("odd on digits", Path(folder), 2, 0)
+    assert watcher.how_to_go_on() == f"; go on with: oddly train --resume {command}"
+
+
+def test_markup_in_a_note_is_text() -> None:
+    watcher, text = make(terminal=False)
+    watcher.note("[bold]class[/bold]")
+    assert text.getvalue() == "  [bold]class[/bold]\n"
+
+
+def test_what_is_unknown_is_a_dash(tmp_path: Path) -> None:
+    run = train("synthetic", tmp_path, method="erm", epochs=1)
+    console = Console(file=io.StringIO(), width=120)
+    console.print(summary_table([run]))
+    assert isinstance(console.file, io.StringIO)
+    header, row = console.file.getvalue().splitlines()
+    assert header.split()[:3] == ["method", "test", "accuracy"]
+    assert row.split()[0] == "erm" and row.split()[5:7] == ["–", "–"]  # precision, recall
