@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from oddly.records import Run, config_hash
+from oddly.report.histogram import ScoreHistogram, bin_scores, name_scores
 
 MAX_SUSPECTS = 50
 MAX_CLASSES = 100
-BINS = 40
 
 
 @dataclass(frozen=True)
@@ -24,21 +23,6 @@ class Fact:
     name: str
     value: str
     note: str = ""
-
-
-@dataclass(frozen=True)
-class LossHistogram:
-    """How many examples have which loss; the last bin also holds everything above it."""
-
-    edges: NDArray[np.float64]
-    """(bins + 1,); the threshold, where there is one, is an edge."""
-    kept: NDArray[np.int64]
-    removed: NDArray[np.int64]
-    counterfactual: NDArray[np.float64] | None
-    """Per bin, scaled to the area of the removed bars (of all bars where nothing was removed)."""
-    threshold: float | None
-    has_more: bool
-    """Whether the last bin holds losses above its upper edge."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +44,7 @@ class Suspect:
     suggested: str | None
     true: str | None
     confidence: float | None
+    score: float | None
     loss: float | None
     percentile: float | None
     keep: bool
@@ -88,15 +73,27 @@ class RunPage:
     status: str
     facts: Sequence[Fact]
     settings: Sequence[Fact]
-    histogram: LossHistogram | None
+    histogram: ScoreHistogram | None
     curves: Sequence[Curve]
     suspects: Sequence[Suspect]
     classes: Sequence[ClassCount]
     class_total: int
+    unit: str
+    units: str
+    """What scores are called, one and many."""
+    source: str | None
+    """Where the counterfactual comes from: "sentinels" or "weights"."""
+    draws: int | None
+    """How many scores the counterfactual is made of."""
     percentile: float | None
     prune_after: int | None
     truth_known: bool
     footer: str
+
+    @property
+    def scores_are_losses(self) -> bool:
+        """Whether a column of scores would only repeat the losses."""
+        return all(suspect.score == suspect.loss for suspect in self.suspects)
 
     @classmethod
     def from_run(cls, run: Run) -> RunPage:
@@ -107,18 +104,24 @@ class RunPage:
         verdicts = run.verdicts if run.has_verdicts else None
         truth = run.truth if verdicts is not None else None
         classes = [] if verdicts is None else count_classes(verdicts, truth)
-        prune_after = (counterfactual or {}).get("epoch") or said.get("prune_after")
+        rule = counterfactual or {}
+        prune_after = rule.get("epoch") or said.get("prune_after")
+        unit, units = name_scores(counterfactual)
         return cls(
             title=f"{said.get('method') or 'a run'} on {said.get('data') or 'unnamed data'}",
             status=describe_status(run, said),
             facts=list_facts(run, said, verdicts),
             settings=list_settings(said),
-            histogram=None if verdicts is None else bin_losses(verdicts, counterfactual),
+            histogram=None if verdicts is None else bin_scores(verdicts, counterfactual),
             curves=make_curves(run.metrics, prune_after),
             suspects=[] if verdicts is None else find_suspects(verdicts, truth),
             classes=classes[:MAX_CLASSES],
             class_total=len(classes),
-            percentile=(counterfactual or {}).get("percentile"),
+            unit=unit,
+            units=units,
+            source=rule.get("source"),
+            draws=rule.get("draws"),
+            percentile=rule.get("percentile"),
             prune_after=prune_after,
             truth_known=truth is not None,
             footer=describe_surroundings(run),
@@ -141,6 +144,11 @@ def list_facts(run: Run, said: dict[str, Any], verdicts: pd.DataFrame | None) ->
         total, removed = len(verdicts), int((~verdicts["keep"]).sum())
         share = 100 * removed / max(total, 1)
         facts.append(Fact("Removed", f"{share:.1f} %", f"{removed:,} of {total:,} examples"))
+    noise = said.get("estimated_noise")
+    if isinstance(noise, dict) and noise.get("rate") is not None:
+        low, high = (100 * noise.get(key, noise["rate"]) for key in ("low", "high"))
+        note = f"labels that look random; {low:.1f} to {high:.1f} %"
+        facts.append(Fact("Estimated noise", f"{100 * noise['rate']:.1f} %", note))
     for key, name, note in (
         ("precision", "Precision", "removed ones that are wrong"),
         ("recall", "Recall", "wrong ones that are removed"),
@@ -171,49 +179,6 @@ def list_settings(said: dict[str, Any]) -> list[Fact]:
     return facts
 
 
-def bin_losses(
-    verdicts: pd.DataFrame, counterfactual: dict[str, Any] | None
-) -> LossHistogram | None:
-    """Histogram of kept and removed losses, the counterfactual rebinned to the same bins."""
-    losses = verdicts["loss"].to_numpy(np.float64)
-    seen = np.isfinite(losses)
-    losses, keep = losses[seen], verdicts["keep"].to_numpy(np.bool_)[seen]
-    if not len(losses):
-        return None
-    threshold = known(verdicts["threshold"].iloc[0])
-    histogram = (counterfactual or {}).get("histogram")
-    high = (counterfactual or {}).get("percentiles", {}).get("99") or 0
-    most = max(1.2 * (threshold or 0), high)  # what must be seen; a few huge losses need not
-    top = max(min(float(np.percentile(losses, 99.5)), 4 * most or np.inf), most, 1e-6)
-    width = top / BINS
-    if threshold is not None and threshold > width:
-        width = threshold / round(threshold / width)  # so that the threshold is an edge
-    edges = np.arange(int(np.ceil(top / width - 1e-9)) + 1, dtype=np.float64) * width
-    inside = np.clip(losses, edges[0], edges[-1])
-    kept, removed = (np.histogram(inside[mask], edges)[0] for mask in (keep, ~keep))
-    area = int(removed.sum()) or int(kept.sum())
-    return LossHistogram(
-        edges=edges,
-        kept=kept,
-        removed=removed,
-        counterfactual=rebin(histogram, edges, area) if histogram else None,
-        threshold=threshold,
-        has_more=bool(losses.max() > edges[-1]),
-    )
-
-
-def rebin(
-    histogram: dict[str, Any], edges: NDArray[np.float64], area: float
-) -> NDArray[np.float64] | None:
-    """Counts over other bins, spread evenly inside the old ones and scaled to `area` in all."""
-    counts = np.asarray(histogram["counts"], np.float64)
-    if not counts.sum() > 0:
-        return None
-    below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
-    at_edges = np.interp(edges, np.asarray(histogram["edges"], np.float64), below)
-    return np.asarray(area * np.diff(at_edges), np.float64)
-
-
 def make_curves(metrics: Sequence[dict[str, Any]], prune_after: int | None) -> list[Curve]:
     """A curve for each number that at least one epoch has."""
     epochs = [row["epoch"] for row in metrics]
@@ -242,6 +207,7 @@ def find_suspects(verdicts: pd.DataFrame, truth: pd.DataFrame | None) -> list[Su
             suggested=known(row["suggested_name"]),
             true=known(name),
             confidence=known(row["suggested_confidence"]),
+            score=known(row["score"]),
             loss=known(row["loss"]),
             percentile=known(row["counterfactual_percentile"]),
             keep=bool(row["keep"]),
@@ -289,7 +255,7 @@ def known(value: Any) -> Any:
 
 def format_number(value: Any) -> str:
     """Floats in four digits, everything else as it is."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
 def format_seconds(seconds: float) -> str:

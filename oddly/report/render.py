@@ -10,7 +10,8 @@ from pathlib import Path
 import jinja2
 
 from oddly.records import Run, write_atomic
-from oddly.report.data import Curve, LossHistogram, RunPage
+from oddly.report.data import Curve, RunPage
+from oddly.report.histogram import ScoreHistogram
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Plane:
     x_span: tuple[float, float]
     y_span: tuple[float, float]
     square_root: bool = False
-    """Else the pile of easy examples near zero would flatten all others."""
+    """Else the pile of easy examples would flatten all others."""
 
     left, right, top, bottom = 52, 14, 40, 40  # room around the plot, in pixels
 
@@ -119,22 +120,22 @@ def render_page(page: RunPage) -> str:
     )
 
 
-def draw_histogram(data: LossHistogram, width: int, key: str) -> Chart:
+def draw_histogram(data: ScoreHistogram, width: int, key: str) -> Chart:
     """Bars of kept and removed examples, the counterfactual as an outline, the threshold."""
     most = max(int(data.kept.max()), int(data.removed.max()), 1)
-    end = float(data.edges[-1])
-    plane = Plane(width, 340 if width > 500 else 280, (0, end), (0, most), square_root=True)
+    start, end = float(data.edges[0]), float(data.edges[-1])
+    plane = Plane(width, 340 if width > 500 else 280, (start, end), (0, most), square_root=True)
     mark = None
     if data.threshold is not None:
-        mark = Tick(plane.x(min(data.threshold, end)), f"threshold {data.threshold:.3g}")
+        mark = Tick(plane.x(data.threshold), f"threshold {shorten(data.threshold)}")
     return Chart(
-        key=f"losses-{key}",
-        title="Losses of kept and removed examples",
+        key=f"scores-{key}",
+        title=f"{data.unit.title()} of each kept and removed example",
         description=describe_histogram(data),
         plane=plane,
-        x_ticks=[Tick(plane.x(v), f"{v:g}") for v in find_steps(0, end, width // 60)],
+        x_ticks=[Tick(plane.x(v), shorten(v)) for v in find_steps(start, end, width // 60)],
         y_ticks=[Tick(plane.y(v), f"{v:,}") for v in find_root_steps(most)],
-        x_name="loss",
+        x_name=data.unit,
         y_name="examples (square-root scale)",
         bars=draw_bars(data, plane),
         line=draw_outline(data, plane),
@@ -143,13 +144,12 @@ def draw_histogram(data: LossHistogram, width: int, key: str) -> Chart:
     )
 
 
-def draw_bars(data: LossHistogram, plane: Plane) -> list[Bar]:
+def draw_bars(data: ScoreHistogram, plane: Plane) -> list[Bar]:
     """A bar for each bin that is not empty, removed ones in front."""
     bars = []
     for kind, counts in (("kept", data.kept), ("removed", data.removed)):
         for i, count in enumerate(counts.tolist()):
             low, high = float(data.edges[i]), float(data.edges[i + 1])
-            last = data.has_more and i == len(counts) - 1
             y = min(plane.y(count), plane.floor - 1.5)  # a single example can still be seen
             bar = Bar(
                 x=plane.x(low),
@@ -157,13 +157,23 @@ def draw_bars(data: LossHistogram, plane: Plane) -> list[Bar]:
                 width=round(plane.x(high) - plane.x(low) - plane.width / 1000, 2),
                 height=round(plane.floor - y, 2),
                 kind=kind,
-                text=f"{count:,} {kind}: loss {low:.3g} {'or more' if last else f'to {high:.3g}'}",
+                text=f"{count:,} {kind}: {data.unit} {describe_bin(data, i)}",
             )
             bars += [bar] if count else []
     return bars
 
 
-def draw_outline(data: LossHistogram, plane: Plane) -> str:
+def describe_bin(data: ScoreHistogram, i: int) -> str:
+    """From where to where; the outer bins may be open."""
+    low, high = shorten(float(data.edges[i])), shorten(float(data.edges[i + 1]))
+    if data.has_less and i == 0:
+        return f"below {high}"
+    if data.has_more and i == len(data.kept) - 1:
+        return f"{low} or more"
+    return f"{low} to {high}"
+
+
+def draw_outline(data: ScoreHistogram, plane: Plane) -> str:
     """The counterfactual as a line of steps."""
     if data.counterfactual is None:
         return ""
@@ -173,14 +183,14 @@ def draw_outline(data: LossHistogram, plane: Plane) -> str:
     return "".join(steps)
 
 
-def describe_histogram(data: LossHistogram) -> str:
+def describe_histogram(data: ScoreHistogram) -> str:
     """What the picture says, for those who do not see it."""
     kept, removed = int(data.kept.sum()), int(data.removed.sum())
     text = f"{kept:,} examples are kept and {removed:,} removed."
     if data.threshold is not None:
-        text += f" The threshold is a loss of {data.threshold:.3g}."
+        text += f" The threshold is a {data.unit} of {shorten(data.threshold)}."
     if data.counterfactual is not None:
-        text += " A line shows the losses that random labels would have."
+        text += f" A line shows each {data.unit} that random labels would have."
     return text
 
 
@@ -210,6 +220,11 @@ def draw_curve(curve: Curve, key: str) -> Chart:
         dots=[(plane.x(e), plane.y(v)) for e, v in points] if len(points) == 1 else [],
         mark=mark,
     )
+
+
+def shorten(value: float) -> str:
+    """Three digits, with a real minus sign."""
+    return f"{value:.3g}".replace("-", "−")
 
 
 def find_steps(low: float, high: float, about: int, outside: bool = False) -> list[float]:

@@ -1,0 +1,118 @@
+"""The scores of a run's examples in bins, for its page; nothing here knows HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+BINS = 40
+FENCE = 3  # widths of the middle that a picture with a threshold reaches to either side
+MARGINS = ("score", "scores")
+LOSSES = ("loss", "losses")
+
+
+@dataclass(frozen=True)
+class ScoreHistogram:
+    """How many examples have which score; the outer bins also hold everything beyond them."""
+
+    edges: NDArray[np.float64]
+    """(bins + 1,), may be negative; the threshold, where there is one, is an edge."""
+    kept: NDArray[np.int64]
+    removed: NDArray[np.int64]
+    counterfactual: NDArray[np.float64] | None
+    """Per bin, scaled to the area of the removed bars (of all bars where nothing was removed)."""
+    threshold: float | None
+    unit: str
+    """What a score is called: "score", or "loss" where it is one."""
+    has_less: bool
+    """Whether the first bin holds scores below its lower edge."""
+    has_more: bool
+    """Whether the last bin holds scores above its upper edge."""
+
+
+def name_scores(counterfactual: dict[str, Any] | None) -> tuple[str, str]:
+    """What to call the scores, one and many: those of the paper's rule are plain losses."""
+    return MARGINS if (counterfactual or {}).get("source") == "sentinels" else LOSSES
+
+
+def bin_scores(
+    verdicts: pd.DataFrame, counterfactual: dict[str, Any] | None
+) -> ScoreHistogram | None:
+    """Histogram of kept and removed scores, the counterfactual rebinned to the same bins."""
+    scores = verdicts["score"].to_numpy(np.float64)
+    seen = np.isfinite(scores)
+    scores, keep = scores[seen], verdicts["keep"].to_numpy(np.bool_)[seen]
+    if not len(scores):
+        return None
+    unit, _ = name_scores(counterfactual)
+    first = verdicts["threshold"].iloc[0]
+    threshold = None if pd.isna(first) else float(first)
+    span = find_span(scores, threshold, (counterfactual or {}).get("percentiles") or {})
+    edges = make_edges(*span, threshold, from_zero=unit == "loss")
+    inside = np.clip(scores, edges[0], edges[-1])
+    kept, removed = (np.histogram(inside[mask], edges)[0] for mask in (keep, ~keep))
+    area = int(removed.sum()) or int(kept.sum())
+    histogram = (counterfactual or {}).get("histogram")
+    return ScoreHistogram(
+        edges=edges,
+        kept=kept,
+        removed=removed,
+        counterfactual=rebin(histogram, edges, area) if histogram else None,
+        threshold=threshold,
+        unit=unit,
+        has_less=bool(scores.min() < edges[0]),
+        has_more=bool(scores.max() > edges[-1]),
+    )
+
+
+def find_span(
+    scores: NDArray[np.float64], threshold: float | None, percentiles: dict[str, float]
+) -> tuple[float, float]:
+    """From where to where to draw: the bulk of the scores, the threshold, the counterfactual."""
+    low, left, right, high = np.percentile(scores, [0.5, 25, 75, 99.5]).tolist()
+    musts = [percentiles[p] for p in ("1", "99") if percentiles.get(p) is not None]
+    if threshold is None:
+        return min([low, *musts]), max([high, *musts])
+    # Of few examples, half a percent is none: one wild score must not flatten all the others.
+    left, right = min(left, threshold, *musts), max(right, threshold, *musts)
+    reach = FENCE * (right - left)
+    return min(max(low, left - reach), left), max(min(high, right + reach), right)
+
+
+def make_edges(
+    low: float, high: float, threshold: float | None, from_zero: bool
+) -> NDArray[np.float64]:
+    """Edges of about 40 bins of one width over low..high; the threshold is one of them."""
+    low = min(low, 0.0) if from_zero else low
+    if high - low < 1e-6 * max(abs(low), 1):  # all the same
+        high = low + 1
+    width = (high - low) / BINS
+    if threshold is None:
+        return low + width * np.arange(BINS + 1)
+    below = max(round((threshold - low) / width), 1)
+    if threshold - low > width / 2:  # else the first bin begins a little lower
+        width = (threshold - low) / below
+    above = max(int(np.ceil((high - threshold) / width - 1e-9)), 1)
+    edges = threshold + width * np.arange(-below, above + 1)
+    edges[0] = max(edges[0], 0.0) if from_zero and threshold > 0 else edges[0]
+    return edges
+
+
+def rebin(
+    histogram: dict[str, Any], edges: NDArray[np.float64], area: float
+) -> NDArray[np.float64] | None:
+    """Counts over other bins, spread evenly inside the old ones and scaled to `area` in all.
+
+    As with the bars, the outer bins also hold what lies beyond them.
+    """
+    counts = np.asarray(histogram["counts"], np.float64)
+    if not counts.sum() > 0:
+        return None
+    below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
+    at_edges = np.interp(edges, np.asarray(histogram["edges"], np.float64), below)
+    at_edges[0], at_edges[-1] = 0, 1
+    return np.asarray(area * np.diff(at_edges), np.float64)
