@@ -146,8 +146,9 @@ def list_facts(run: Run, said: dict[str, Any], verdicts: pd.DataFrame | None) ->
         facts.append(Fact("Removed", f"{share:.1f} %", f"{removed:,} of {total:,} examples"))
     noise = said.get("estimated_noise")
     if isinstance(noise, dict) and noise.get("rate") is not None:
-        low, high = (100 * noise.get(key, noise["rate"]) for key in ("low", "high"))
-        note = f"labels that look random; {low:.1f} to {high:.1f} %"
+        note = "labels that look random"
+        if noise.get("low") is not None and noise.get("high") is not None:
+            note += f"; {100 * noise['low']:.1f} to {100 * noise['high']:.1f}\N{NO-BREAK SPACE}%"
         facts.append(Fact("Estimated noise", f"{100 * noise['rate']:.1f} %", note))
     for key, name, note in (
         ("precision", "Precision", "removed ones that are wrong"),

@@ -92,12 +92,12 @@ def make_edges(
         high = low + 1
     width = (high - low) / BINS
     if threshold is None:
-        return low + width * np.arange(BINS + 1)
+        return low + width * np.arange(BINS + 1, dtype=np.float64)
     below = max(round((threshold - low) / width), 1)
     if threshold - low > width / 2:  # else the first bin begins a little lower
         width = (threshold - low) / below
     above = max(int(np.ceil((high - threshold) / width - 1e-9)), 1)
-    edges = threshold + width * np.arange(-below, above + 1)
+    edges = threshold + width * np.arange(-below, above + 1, dtype=np.float64)
     edges[0] = max(edges[0], 0.0) if from_zero and threshold > 0 else edges[0]
     return edges
 

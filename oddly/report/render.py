@@ -242,4 +242,9 @@ def find_root_steps(most: int) -> list[int]:
     """Counts of one leading digit, about evenly spaced on a square-root scale."""
     counts = [max(int(most * share), 1) for share in (1 / 16, 1 / 4, 9 / 16, 1)]
     digits = [10 ** (len(str(count)) - 1) for count in counts]
-    return sorted({0, *(c // d * d for c, d in zip(counts, digits, strict=True))})
+    steps = [0]
+    for count in sorted(c // d * d for c, d in zip(counts, digits, strict=True)):
+        # nearer than that, their texts would touch
+        if math.sqrt(count) - math.sqrt(steps[-1]) > math.sqrt(most) / 10:
+            steps.append(count)
+    return steps

@@ -12,28 +12,37 @@ from oddly.records import Run, RunWriter, VerdictTable, score_verdict
 NAMES = [f"digit {k}" for k in range(9)] + ["<img src=x onerror=alert(1)>"]
 
 
-def make_run(path: Path, n: int = 1500, epochs: int = 40, prune_after: int = 15) -> Run:
-    """A made-up ODD run with 40 % noise, as the engine would write it."""
+def make_run(
+    path: Path, n: int = 1500, epochs: int = 40, prune_after: int = 15, source: str = "weights"
+) -> Run:
+    """A made-up ODD run with 40 % noise, as the engine would write it.
+
+    From sentinels, scores are margins and both they and the threshold may be negative.
+    """
     rng = np.random.default_rng(0)
     true = rng.integers(0, 10, n)
     wrong = rng.random(n) < 0.4
     given = np.where(wrong, (true + rng.integers(1, 10, n)) % 10, true)
     losses = np.where(wrong, rng.gamma(9, 0.5, n), rng.gamma(0.5, 0.5, n)).astype(np.float32)
     draws = rng.gamma(9, 0.5, 50_000)
+    scores = losses
+    if source == "sentinels":
+        draws = rng.normal(0.5, 1.0, 300)
+        scores = np.where(wrong, rng.normal(0.5, 1.0, n), rng.normal(-6, 1.5, n)).astype(np.float32)
     threshold = float(np.percentile(draws, 10))
     writer = RunWriter.create(path, {"method": "odd", "data": "digits"}, {"python": "3.12.1"})
     for epoch in range(1, epochs + 1):
         accuracy = 98 - 60 * 0.85**epoch - (6 if epoch <= prune_after else 0)
         row = {"epoch": epoch, "lr": 0.05 * (1 + np.cos(np.pi * epoch / epochs))}
         writer.append_metrics(row | {"test_accuracy": accuracy, "train_loss": 2.3 * 0.9**epoch})
-    keep = losses <= threshold
+    keep = scores < threshold
     writer.write_verdicts(
         VerdictTable(
             ids=[f"train/{i:05d}.png" for i in range(n)],
             given_labels=given,
             losses=losses,
-            scores=losses - threshold,
-            counterfactual_percentiles=100 * np.searchsorted(np.sort(draws), losses) / len(draws),
+            scores=scores,
+            counterfactual_percentiles=100 * np.searchsorted(np.sort(draws), scores) / len(draws),
             threshold=threshold,
             keep=keep,
             suggested_labels=true,
@@ -45,7 +54,7 @@ def make_run(path: Path, n: int = 1500, epochs: int = 40, prune_after: int = 15)
     counts, edges = np.histogram(draws, 60)
     percentiles = {str(p): float(np.percentile(draws, p)) for p in range(101)}
     writer.write_counterfactual(
-        {"source": "weights", "draws": len(draws), "percentile": 10, "threshold": threshold}
+        {"source": source, "draws": len(draws), "percentile": 10, "threshold": threshold}
         | {"epoch": prune_after, "percentiles": percentiles}
         | {"histogram": {"edges": edges, "counts": counts}}
     )
@@ -54,7 +63,9 @@ def make_run(path: Path, n: int = 1500, epochs: int = 40, prune_after: int = 15)
     summary |= {"threshold": threshold, "prune_after": prune_after, "percentile": 10.0}
     summary |= {"seconds": 21.4, "denoise_seconds": 0.013}
     summary |= {"noise": {"kind": "uniform", "rate": 0.4, "realised": float(wrong.mean())}}
-    writer.finish(summary | score_verdict(keep, losses, wrong))
+    noise = {"rate": 0.3871, "low": 0.36, "high": 0.4123} if source == "sentinels" else None
+    summary |= {"estimated_noise": noise, "counterfactual": source}
+    writer.finish(summary | score_verdict(keep, scores, wrong))
     return Run(path)
 
 

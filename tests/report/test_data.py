@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,70 +10,11 @@ import pytest
 from oddly.records import Run, RunWriter
 from oddly.report.data import (
     RunPage,
-    bin_losses,
     count_classes,
     find_suspects,
     format_seconds,
-    rebin,
 )
-
-
-def make_verdicts(losses: list[float], **columns: Any) -> pd.DataFrame:
-    n = len(losses)
-    values = {
-        "id": [f"e{i}" for i in range(n)],
-        "given_label": [0] * n,
-        "given_name": ["cat"] * n,
-        "loss": losses,
-        "score": losses,
-        "counterfactual_percentile": [np.nan] * n,
-        "threshold": [np.nan] * n,
-        "keep": [True] * n,
-        "suggested_label": [1] * n,
-        "suggested_name": ["dog"] * n,
-        "suggested_confidence": [0.5] * n,
-    }
-    return pd.DataFrame({**values, **columns})
-
-
-def test_bins_hold_every_seen_example_and_the_threshold_is_an_edge() -> None:
-    losses = [0.1, 0.2, 1.0, 1.2, 3.0, 500.0, np.nan]
-    keep = [True, True, True, False, False, False, True]
-    verdicts = make_verdicts(losses, keep=keep, threshold=[1.1] * 7)
-    histogram = bin_losses(verdicts, None)
-    assert histogram is not None
-    assert (histogram.kept.sum(), histogram.removed.sum()) == (3, 3)
-    assert np.isclose(histogram.edges, 1.1).any()
-    assert len(histogram.edges) < 60
-    assert histogram.has_more
-    assert histogram.removed[-1] == 1
-
-
-def test_kept_and_removed_share_no_bin() -> None:
-    losses = np.linspace(0, 4, 401)
-    verdicts = make_verdicts(list(losses), keep=losses < 1.7, threshold=[1.7] * 401)
-    histogram = bin_losses(verdicts, None)
-    assert histogram is not None
-    assert not (histogram.kept.astype(bool) & histogram.removed.astype(bool)).any()
-
-
-def test_losses_of_nobody_make_no_histogram() -> None:
-    assert bin_losses(make_verdicts([np.nan, np.nan]), None) is None
-
-
-def test_losses_that_are_all_zero_make_one() -> None:
-    histogram = bin_losses(make_verdicts([0.0, 0.0]), None)
-    assert histogram is not None
-    assert histogram.kept[0] == histogram.kept.sum() == 2
-
-
-def test_rebin_worked_by_hand() -> None:
-    # 10 in [0, 2], 30 in [2, 4]; over [0, 1], [1, 3], [3, 4]: 5, 5 + 15, 15 -> scaled by 1/4
-    histogram = {"edges": [0, 2, 4], "counts": [10, 30]}
-    found = rebin(histogram, np.asarray([0.0, 1.0, 3.0, 4.0]), area=10)
-    assert found is not None
-    assert found.tolist() == pytest.approx([1.25, 5.0, 3.75])
-    assert rebin({"edges": [0, 1], "counts": [0]}, np.asarray([0.0, 1.0]), 10) is None
+from tests.report.tables import make_verdicts
 
 
 def test_suspects_come_by_score() -> None:
@@ -83,6 +23,12 @@ def test_suspects_come_by_score() -> None:
     assert [s.id for s in suspects] == ["e2", "e3", "e0"]
     assert suspects[-1].suggested is None
     assert suspects[0].percentile is None
+    negative = make_verdicts([5.0, 1.0, 2.0], score=[-3.0, -0.5, -2.0])
+    assert [(s.id, s.score, s.loss) for s in find_suspects(negative, None)] == [
+        ("e1", -0.5, 1.0),
+        ("e2", -2.0, 2.0),
+        ("e0", -3.0, 5.0),
+    ]
 
 
 def test_classes_worked_by_hand() -> None:
@@ -126,9 +72,30 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     assert sum(c.removed for c in page.classes) == (~run.verdicts["keep"]).sum()
     assert page.histogram is not None
     assert page.histogram.counterfactual is not None
-    removed = page.histogram.removed.sum()
-    # the top bins hold 99 % of the counterfactual at least
-    assert 0.98 * removed < page.histogram.counterfactual.sum() <= removed
+    assert page.histogram.counterfactual.sum() == pytest.approx(page.histogram.removed.sum())
+    assert (page.unit, page.units, page.source, page.draws) == ("loss", "losses", "weights", 50_000)
+    assert page.scores_are_losses
+    assert "Estimated noise" not in facts
+
+
+def test_page_of_a_run_with_sentinels(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(source="sentinels")
+    page = RunPage.from_run(run)
+    (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
+    assert noise.value == "38.7 %"
+    assert noise.note == "labels that look random; 36.0 to 41.2\N{NO-BREAK SPACE}%"
+    assert (page.unit, page.units, page.source, page.draws) == ("score", "scores", "sentinels", 300)
+    assert not page.scores_are_losses
+    assert page.suspects[0].score == pytest.approx(run.verdicts["score"].max())
+    (threshold,) = (fact.value for fact in page.settings if fact.name == "Threshold")
+    assert threshold == f"−{-run.summary['threshold']:.4g}"
+
+
+def test_estimated_noise_without_an_interval(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path, {}, {})
+    writer.finish({"estimated_noise": {"rate": 0.05, "low": None, "high": None}})
+    (noise,) = RunPage.from_run(Run(tmp_path)).facts
+    assert (noise.value, noise.note) == ("5.0 %", "labels that look random")
 
 
 def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:

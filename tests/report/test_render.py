@@ -65,8 +65,42 @@ def test_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     assert page.tags.count("caption") == page.tags.count("table") == 2
 
 
-def test_pictures_are_well_formed_and_described(made_up_run: Callable[..., Run]) -> None:
+def test_words_of_the_papers_rule(made_up_run: Callable[..., Run]) -> None:
     text, _ = render(made_up_run())
+    assert '<h2 id="scores">Losses</h2>' in text
+    assert (
+        "removed when its loss after epoch 15 is above the threshold, which is percentile" in text
+    )
+    assert "really replaced" not in text
+    assert ">loss</text>" in text and ">score</text>" not in text
+    assert ">Loss</th>" in text and ">Score</th>" not in text
+    assert "The 50 highest losses" in text
+
+
+def test_words_of_sentinels(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(source="sentinels")
+    assert run.summary["threshold"] < 0
+    text, _ = render(run)
+    assert '<h2 id="scores">Scores</h2>' in text
+    assert (
+        "An example is removed when its score after epoch 15 is at or above the threshold. The"
+        " score is how far the network would rather say another class (margin, averaged over"
+        " epochs); the line shows 300 examples whose label was really replaced by a random one."
+    ) in text
+    assert "The first bar also holds all lower scores, the last all higher ones." in text
+    assert f"threshold −{-run.summary['threshold']:.3g}" in text
+    assert ">score</text>" in text and ">loss</text>" not in text
+    assert ">Score</th>" in text and ">Loss</th>" in text
+    assert re.search(r"kept: score below −[\d.]+<", text)
+    assert re.search(r"removed: score [\d.]+ or more<", text)
+    assert re.search(r"removed: score −[\d.]+ to −?[\d.]+<", text)
+
+
+@pytest.mark.parametrize("source", ["weights", "sentinels"])
+def test_pictures_are_well_formed_and_described(
+    made_up_run: Callable[..., Run], source: str
+) -> None:
+    text, _ = render(made_up_run(source=source))
     pictures = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     for picture in pictures:
         svg = ElementTree.fromstring(picture)
@@ -77,6 +111,7 @@ def test_pictures_are_well_formed_and_described(made_up_run: Callable[..., Run])
         for rect in svg.iter("rect"):
             assert float(rect.attrib["width"]) > 0
             assert float(rect.attrib["height"]) > 0
+            assert float(rect.attrib["x"]) >= 52  # right of the axis
 
 
 def test_nothing_is_fetched_and_nothing_runs(made_up_run: Callable[..., Run]) -> None:
@@ -146,7 +181,8 @@ def test_a_run_without_counterfactual_truth_or_test_set(tmp_path: Path) -> None:
     text, page = render(Run(tmp_path))
     assert "0 of 20 examples" in text
     assert "Test accuracy" not in text
-    assert "random labels (scaled" not in text
+    assert "random labels" not in text
+    assert '<h2 id="scores">Losses</h2>' in text
     assert page.tags.count("circle") == 1  # one epoch is a dot, not a line
 
 
@@ -164,6 +200,8 @@ def test_steps_are_round() -> None:
     assert find_steps(0, 0, 5) == [0]
     assert find_root_steps(539) == [0, 30, 100, 300, 500]
     assert find_root_steps(1) == [0, 1]
+    assert find_root_steps(165) == [0, 10, 40, 90]  # 100 would touch 90
+    assert find_steps(-2.1, 2.9, 5) == [-2, -1, 0, 1, 2]
 
 
 def test_rendering_needs_no_torch(made_up_run: Callable[..., Run]) -> None:
