@@ -110,6 +110,14 @@ def train(
     noise_seed: Annotated[int | None, _in(NOISE, "Of the noise alone.")] = None,
     method: Annotated[str, _in(TRAINING, "odd, odd_mixup, erm or mixup.")] = "odd",
     model: Annotated[str | None, _in(TRAINING, NETWORKS)] = None,
+    flip: Annotated[
+        bool | None,
+        _in(
+            DATA,
+            "Mirror training images at random; off where left and right matter.",
+            "--flip/--no-flip",
+        ),
+    ] = None,
     dropout: Annotated[float, _in(TRAINING, "In networks that have any.")] = 0.0,
     epochs: Annotated[int | None, _in(TRAINING, SUITS)] = None,
     batch_size: Annotated[int | None, _in(TRAINING, SUITS)] = None,

@@ -131,7 +131,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "a broken one"
-    command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
+    command = ("train", "synthetic", "--epochs", 300, "--prune-after", 1, "--percentile", 60)
     process = start(*command, "--noise", 0.4, "--out", broken)
     deadline = time.monotonic() + 60
     while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:

@@ -40,7 +40,7 @@ class Denoiser:
     really replaced until E; an example goes when its margin is no better than most of theirs.
     E is found by itself (`prune_after` sets it). `weights`: the paper's q_n, from the final
     layer's weights alone; it needs nothing of the data, so it is also the fallback for fewer
-    than 2,000 examples and where only their number is given, so that nothing can be planted.
+    than 300 examples and where only their number is given, so that nothing can be planted.
     """
 
     def __init__(
@@ -135,6 +135,7 @@ class Denoiser:
         """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
         self.epoch += 1
         self.sampler.set_epoch(self.epoch)
+        self.stopwatch.settle()
         if self.verdict is not None:
             return None
         with self.stopwatch(self._labels.device):

@@ -17,7 +17,7 @@ from oddly.core.ledger import LossLedger, merge_mean
 
 SHARE = 0.02  # of the examples are planted, but …
 FEWEST, MOST = 300, 5_000  # … not fewer than a percentile needs, nor more than it can use …
-LARGEST_SHARE = 0.05  # … and never more than this: planted labels must do no harm
+LARGEST_SHARE = 0.1  # … and never more than this
 EARLIEST, LATEST = 1 / 3, 0.8  # bounds of the automatic E, as shares of all epochs
 SMOOTHING = 3  # epochs over which the memorised share is averaged
 RISE = 0.03  # how far it must rise above its lowest value, …
@@ -25,7 +25,7 @@ DEVIATIONS = 4  # … and by how many standard errors
 ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
 TOLERANCE = 0.01  # F1 that close to the best counts as best
 EXCESS = 0.2  # removing that many more than seem to be wrong means: not learnt enough yet
-SMALLEST = 2_000  # examples; with fewer, planting enough of them does measurable harm
+SMALLEST = 300  # examples; with fewer, too few could be planted
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
 HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
@@ -77,7 +77,7 @@ class Sentinels:
         place, planted, shift = self.find(index)
         given = (labels - shift) % self.num_classes
         # Classes first (K, B): along short rows the CPU cannot use its vector units.
-        columns = logits.t().contiguous()
+        columns = logits.t().clone(memory_format=torch.contiguous_format)  # ours to write in
         own, other = columns.gather(0, torch.stack((given, labels)))
         losses = columns.logsumexp(0) - own
         columns.scatter_(0, given[None], -torch.inf)
@@ -140,7 +140,7 @@ class Sentinels:
 
 
 def how_many(num_examples: int) -> int:
-    """2 %, at least 300, at most 5,000, never more than a twentieth of the examples."""
+    """2 %, at least 300, at most 5,000, never more than a tenth of the examples."""
     wanted = min(max(FEWEST, round(SHARE * num_examples)), MOST)
     return max(1, min(wanted, int(LARGEST_SHARE * num_examples)))
 

@@ -32,8 +32,12 @@ class Stopwatch:
     @property
     def seconds(self) -> float:
         """The total so far; on a GPU this waits for what is still running."""
+        self.settle()
+        return self._seconds
+
+    def settle(self) -> None:
+        """Turn events into seconds, lest they pile up; waits for the GPU."""
         if self._pending:
             torch.cuda.synchronize()
             self._seconds += sum(begin.elapsed_time(end) for begin, end in self._pending) / 1000
             self._pending.clear()
-        return self._seconds

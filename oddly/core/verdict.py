@@ -86,7 +86,8 @@ class Verdict:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Verdict:
-        return cls(**{**state, "counterfactual": Counterfactual(**state["counterfactual"])})
+        state = {**state, "counterfactual": Counterfactual(**state["counterfactual"])}
+        return cls(**state)
 
 
 def judge(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from oddly.data.base import Augment, DataOptions, LabelledData, Split
+from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.images import decode_files
 from oddly.data.listing import count, first_few, storable
 from oddly.data.transforms import channel_statistics
@@ -64,8 +64,15 @@ def load_files(
         mean=mean,
         std=std,
         augment=Augment(pad=size // 8, flip=True),
+        recipe=choose_recipe(len(train)),
         notes=tuple(notes),
     )
+
+
+def choose_recipe(examples: int) -> Recipe:
+    """Few images get a small network and small batches: an epoch must hold steps enough."""
+    model = "resnet18" if examples >= 5_000 else "resnet8"
+    return Recipe(model, batch_size=max(8, min(128, examples // 20)))
 
 
 def _decode(

@@ -89,6 +89,8 @@ def prepare_data(
         data = load_data(config.data, options)
     else:
         check_own(data)
+    if config.flip is not None:
+        data = replace(data, augment=replace(data.augment, flip=config.flip))
     if config.labels:
         data = replace_labels(data, Path(config.labels))
     if config.noise:

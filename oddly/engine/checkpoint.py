@@ -41,13 +41,13 @@ class Checkpointer:
         self.path.unlink(missing_ok=True)
 
 
-def load_checkpoint(folder: Path, device: torch.device) -> dict[str, Any] | None:
+def load_checkpoint(folder: Path) -> dict[str, Any] | None:
     """The saved state, or None when the run stopped before its first checkpoint."""
     path = folder / NAME
     if not path.exists():
         return None
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(

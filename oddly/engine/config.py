@@ -30,6 +30,8 @@ class RunConfig:
     """Fetch an official dataset that is missing."""
     skip_unreadable: bool = False
     """Leave unreadable images out instead of stopping."""
+    flip: bool | None = None
+    """Mirror training images at random; None: as suits the data (image files: yes)."""
     noise: float = 0.0
     """Share of training labels to corrupt, 0..1."""
     noise_kind: str = "uniform"

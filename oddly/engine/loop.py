@@ -24,6 +24,8 @@ from oddly.methods import Batch
 from oddly.records import Run, RunWriter, environment
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
+AUGMENT_SALT = 0xA06
+SUSPICIOUS_SHARE = 0.5  # of the examples removed; a user should hear of it
 ADVICE = "try a smaller learning rate (the last good checkpoint, if any, is kept)"
 
 
@@ -40,7 +42,7 @@ def run_config(
     with torch.random.fork_rng(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
         parts = build(config, data, watcher.reading)
-        checkpoint = load_checkpoint(out, parts.device) if resume else None
+        checkpoint = load_checkpoint(out) if resume else None
         finished, seconds = restore(parts, checkpoint, out) if checkpoint else (0, 0.0)
         writer = open_folder(parts, out, finished, resume, overwrite)
         log = TensorBoardLog(out, finished) if parts.config.tensorboard else None
@@ -98,6 +100,11 @@ def note_verdict(parts: Parts, watcher: Watcher) -> None:
     verdict = parts.method.verdict
     assert verdict is not None
     watcher.note(str(verdict))
+    if verdict.removed_fraction > SUSPICIOUS_SHARE:
+        watcher.note(
+            "more than half are removed: unless most labels are wrong, the network has learnt too"
+            " little to tell; train longer, or raise the percentile"
+        )
     if verdict.spared_classes:
         names = ", ".join(parts.data.class_names[k] for k in verdict.spared_classes[:5])
         more = f" and {len(verdict.spared_classes) - 5} more" * (len(verdict.spared_classes) > 5)
@@ -134,7 +141,8 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
     # Each epoch's randomness follows from its number alone, so a resumed run is the same run.
     seed = 1_000_003 * config.order_seed + epoch
     torch.manual_seed(seed)
-    generator = torch.Generator(parts.device).manual_seed(seed)
+    # Another seed: crops and flips must not follow the stream that dropout and mixup draw from.
+    generator = torch.Generator(parts.device).manual_seed(seed + AUGMENT_SALT)
     sampler.set_epoch(epoch)
     order = sampler.order()
     steps = feed.steps(len(order))

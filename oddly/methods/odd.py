@@ -32,7 +32,7 @@ class ODD(Method):
     percentile: float | None = None
     """p: the counterfactual's percentile that is the threshold; larger removes less [6 or 10]."""
     counterfactual: str | None = None
-    """Where the threshold comes from: `sentinels` (default from 2,000 examples on) or `weights`."""
+    """Where the threshold comes from: `sentinels` (default from 300 examples on) or `weights`."""
     statistic: str = "ema"
     """What is compared: `last`, `ema` or `mean` of an example's values over the epochs."""
     draws: int = 20_000

@@ -19,11 +19,11 @@ from tests.reference import sentinels as twin
 
 
 def test_sentinels_where_a_dataset_has_examples_enough_and_weights_elsewhere() -> None:
-    assert Denoiser(zeros(2000), K, epochs=8).sentinels is not None
-    assert Denoiser(zeros(2000), K, epochs=8).percentile == 6.0
-    assert Denoiser(zeros(1999), K, epochs=8).sentinels is None
-    assert Denoiser(2000, K, epochs=8).sentinels is None
-    assert Denoiser(2000, K, epochs=8).percentile == 10.0
+    assert Denoiser(zeros(300), K, epochs=8).sentinels is not None
+    assert Denoiser(zeros(300), K, epochs=8).percentile == 6.0
+    assert Denoiser(zeros(299), K, epochs=8).sentinels is None
+    assert Denoiser(300, K, epochs=8).sentinels is None
+    assert Denoiser(300, K, epochs=8).percentile == 10.0
     assert Denoiser(zeros(), K, epochs=8, counterfactual="sentinels").sentinels is not None
     assert Denoiser(N, K, epochs=8, counterfactual="sentinels").sentinels is not None
     assert Denoiser(zeros(), K, epochs=8, counterfactual="weights").sentinels is None

@@ -113,3 +113,16 @@ def test_index_types(dtype: torch.dtype) -> None:
     index = torch.arange(N, dtype=dtype)
     denoiser.observe(index, toy.model(0)(toy.inputs), denoiser.plant(index, toy.labels))
     assert not denoiser.ledger.current.isnan().any()
+
+
+@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_logits_are_left_alone(counterfactual: str, transposed: bool) -> None:
+    """One row, or columns that lie in a row in memory: neither needs a copy to be turned."""
+    denoiser = Denoiser(400, 3, prune_after=2, counterfactual=counterfactual)
+    index = torch.arange(5 if transposed else 1)
+    labels = denoiser.plant(index, index % 3)
+    logits = torch.randn(3, 5).t() if transposed else torch.randn(1, 3)
+    before = logits.clone()
+    denoiser.observe(index, logits, labels)
+    assert torch.equal(logits, before)

@@ -16,8 +16,8 @@ def make(num_examples: int = 2000, num_classes: int = 10, seed: int = 0) -> Sent
 @pytest.mark.parametrize(
     ("num_examples", "expected"),
     [
-        (40, 2),  # never more than a twentieth
-        (2_000, 100),  # the fewest that are planted by default
+        (20, 2),  # never more than a tenth
+        (1_437, 143),  # the digits: still a tenth
         (10_000, 300),  # no fewer than a percentile needs
         (50_000, 1_000),  # 2 %
         (1_000_000, 5_000),  # no more than a percentile can use
@@ -88,12 +88,12 @@ def test_the_global_random_stream_is_left_alone() -> None:
 
 @pytest.mark.parametrize("num_classes", [2, 3, 10])
 def test_find_and_plant_against_the_twin(num_classes: int) -> None:
-    sentinels = make(1000, num_classes)
+    sentinels = make(500, num_classes)
     shifts = dict(zip(sentinels.indices.tolist(), sentinels.shifts.tolist(), strict=True))
     places = {index: place for place, index in enumerate(sentinels.indices.tolist())}
     assert len(shifts) == 50
     generator = torch.Generator().manual_seed(1)
-    for index in torch.randperm(1000, generator=generator).split(37):
+    for index in torch.randperm(500, generator=generator).split(37):
         labels = torch.randint(num_classes, (len(index),), generator=generator)
         place, hit, shift = sentinels.find(index)
         assert hit.tolist() == [i in shifts for i in index.tolist()]
@@ -104,8 +104,8 @@ def test_find_and_plant_against_the_twin(num_classes: int) -> None:
 
 
 def test_a_batch_without_sentinels_is_left_alone() -> None:
-    sentinels = make(1000)
-    others = torch.arange(1000)[~torch.isin(torch.arange(1000), sentinels.indices)]
+    sentinels = make(500)
+    others = torch.arange(500)[~torch.isin(torch.arange(500), sentinels.indices)]
     labels = others % 10
     _, hit, shift = sentinels.find(others)
     assert not hit.any()
@@ -114,7 +114,7 @@ def test_a_batch_without_sentinels_is_left_alone() -> None:
 
 
 def test_a_batch_of_sentinels_alone_and_an_empty_one() -> None:
-    sentinels = make(1000)
+    sentinels = make(500)
     place, hit, shift = sentinels.find(sentinels.indices.flip(0))
     assert hit.all()
     assert place.tolist() == list(range(49, -1, -1))
@@ -143,7 +143,7 @@ def test_percentile_corrected_by_hand(
 
 
 def test_memorised_is_the_share_of_those_seen_whose_margin_is_negative() -> None:
-    sentinels = make(100)  # five of them
+    sentinels = make(50)  # five of them
     sentinels.ledger.record(torch.tensor([0, 1, 3, 4]), torch.tensor([-1.0, 2.0, -0.5, -3.0]))
     sentinels.close_epoch()
     sentinels.ledger.record(torch.tensor([2]), torch.tensor([0.0]))
@@ -152,7 +152,7 @@ def test_memorised_is_the_share_of_those_seen_whose_margin_is_negative() -> None
 
 
 def test_state_goes_over_whatever_the_seed() -> None:
-    first, second = make(100, seed=1), make(100, seed=2)
+    first, second = make(50, seed=1), make(50, seed=2)
     first.ledger.record(torch.tensor([0, 3]), torch.tensor([-1.0, 2.0]))
     first.close_epoch()
     second.load_state_dict(first.state_dict())

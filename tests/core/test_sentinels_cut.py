@@ -65,25 +65,25 @@ def test_few_sentinels_need_a_larger_rise() -> None:
     """At 0.1 a share of 1,000 is good to about 0.01, one of 30 to about 0.05."""
     history = [0.1] * 12 + [0.14] * 3
     assert memorised_after(history, 30, num_examples=50_000) == 15
-    assert memorised_after(history, 30, num_examples=600) is None
-    assert memorised_after([0.1] * 12 + [0.24] * 3, 30, num_examples=600) is None
-    assert memorised_after([0.1] * 12 + [0.4] * 3, 30, num_examples=600) in (14, 15)
+    assert memorised_after(history, 30, num_examples=300) is None
+    assert memorised_after([0.1] * 12 + [0.24] * 3, 30, num_examples=300) is None
+    assert memorised_after([0.1] * 12 + [0.4] * 3, 30, num_examples=300) in (14, 15)
 
 
 def test_none_of_a_few_is_not_none_for_certain() -> None:
     """One of 30 memorised, after none: 0 ± 0 must not make a rise of it."""
-    assert memorised_after([0.0] * 12 + [1 / 30] * 3, 30, num_examples=600) is None
+    assert memorised_after([0.0] * 12 + [1 / 30] * 3, 30, num_examples=300) is None
     assert memorised_after([0.0] * 12 + [0.033] * 3, 30, num_examples=50_000) == 15
 
 
-def separated_after(apart: float, num_wrong: int = 1200, epochs: int = 30) -> int:
+def separated_after(apart: float, num_wrong: int = 600, epochs: int = 30) -> int:
     """The epoch when sentinels that are never memorised say it is time.
 
-    6,000 examples, margins -3 ± 1, of the wrong ones and of the 300 sentinels `apart` more.
+    3,000 examples, margins -3 ± 1, of the wrong ones and of the 300 sentinels `apart` more.
     """
     generator = torch.Generator().manual_seed(0)
-    sentinels = make(6000)
-    scores = torch.randn(6000, generator=generator) - 3
+    sentinels = make(3000)
+    scores = torch.randn(3000, generator=generator) - 3
     scores[:num_wrong] += apart
     planted = torch.randn(300, generator=generator) - 3 + apart
     while True:

@@ -11,13 +11,11 @@ from oddly.engine import checkpoint
 from oddly.engine.checkpoint import Checkpointer, fingerprint, load_checkpoint
 from oddly.errors import InputError
 
-CPU = torch.device("cpu")
-
 
 def test_a_checkpoint_comes_back(tmp_path: Path) -> None:
     state = {"finished": 3, "weights": torch.arange(4.0), "nested": {"none": None}}
     Checkpointer(tmp_path).save(state)
-    loaded = load_checkpoint(tmp_path, CPU)
+    loaded = load_checkpoint(tmp_path)
     assert loaded is not None and loaded["finished"] == 3 and loaded["nested"] == {"none": None}
     assert torch.equal(loaded["weights"], state["weights"])
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
@@ -43,14 +41,14 @@ def test_saving_starts_the_minute_anew(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_none_before_the_first(tmp_path: Path) -> None:
-    assert load_checkpoint(tmp_path, CPU) is None
+    assert load_checkpoint(tmp_path) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04 cut short"])
 def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "checkpoint.pt").write_bytes(content)
     with pytest.raises(InputError, match=r"checkpoint\.pt cannot be read .*--overwrite$") as caught:
-        load_checkpoint(tmp_path, CPU)
+        load_checkpoint(tmp_path)
     assert "\n" not in str(caught.value)
 
 
@@ -59,7 +57,7 @@ def test_a_failed_save_leaves_the_old_one(tmp_path: Path) -> None:
     checkpointer.save({"finished": 1})
     with pytest.raises(AttributeError):  # something that cannot be pickled
         checkpointer.save({"finished": lambda: None})
-    assert load_checkpoint(tmp_path, CPU) == {"finished": 1}
+    assert load_checkpoint(tmp_path) == {"finished": 1}
 
 
 def test_remove_is_content_with_nothing(tmp_path: Path) -> None:

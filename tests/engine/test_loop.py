@@ -127,7 +127,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_good_checkpoint(
     config = replace(NOISY, settings={"prune_after": 5})
     with pytest.raises(InputError, match=r"loss became (nan|inf) in epoch 3, step [34] of 4; try"):
         run_config(config, tmp_path)
-    saved = checkpoint.load_checkpoint(tmp_path, torch.device("cpu"))
+    saved = checkpoint.load_checkpoint(tmp_path)
     assert saved is not None and saved["finished"] == 2
     assert all(weight.isfinite().all() for weight in saved["model"].values())
     assert not Run(tmp_path).is_done and len(Run(tmp_path).metrics) == 2

@@ -55,7 +55,8 @@ def test_a_verdict_is_told(tmp_path: Path) -> None:
     diary = Diary()
     train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2, noise=0.4)
     notes = [line[1] for line in diary.lines if line[0] == "note"]
-    assert len(notes) == 1 and notes[0].startswith("epoch 2: ") and "removed" in notes[0]
+    assert notes[0].startswith("epoch 2: ") and "78 of 120 examples removed" in notes[0]
+    assert notes[1].startswith("more than half are removed") and len(notes) == 2
 
 
 def test_spared_classes_are_named(tmp_path: Path) -> None:
