@@ -32,7 +32,7 @@ def load_digits(options: DataOptions) -> LabelledData:
         mean=mean,
         std=std,
         augment=Augment(pad=1),
-        recipe=Recipe("wrn-10-2", epochs=40, batch_size=64, learning_rate=0.1, weight_decay=1e-3),
+        recipe=Recipe("wrn-10-2", epochs=40, batch_size=64, learning_rate=0.1, weight_decay=5e-3),
     )
 
 
