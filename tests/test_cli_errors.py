@@ -129,10 +129,15 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert json.loads(told) == Run(out).summary
 
 
+def heed_interrupts() -> None:
+    """A shell's background job, as tests may be, hands down that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "a broken one"
-    command = ("train", "synthetic", "--epochs", 300, "--prune-after", 1, "--percentile", 60)
-    process = start(*command, "--noise", 0.4, "--out", broken)
+    command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
+    process = start(*command, "--noise", 0.4, "--out", broken, preexec_fn=heed_interrupts)
     deadline = time.monotonic() + 60
     while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -56,7 +56,7 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
     try:
         return _PARSERS[options[0]](value)
     except (KeyError, TypeError, ValueError):
-        raise InputError(f"setting '{setting}' takes {kind}, not '{value}'") from None
+        raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
 def _parse_bool(value: Any) -> bool:
