@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from oddly.benchmarks.overhead import CLASSES, SIDE, make_data, measure
+from oddly.benchmarks.overhead import CLASSES, SIDE, make_data, measure, summarise
 from oddly.errors import InputError
 
 STEPS, BATCH, PRUNE_AFTER, ROUNDS = 10, 20, 2, 1
@@ -36,13 +37,34 @@ def test_ratio_is_denoising_over_plain_training(figures: dict[str, Any]) -> None
     assert figures["interleaved_ratio"] > 0
 
 
-def test_observing_and_pruning_add_up(figures: dict[str, Any]) -> None:
-    observed = figures["observe_microseconds"] / 1e6 * STEPS * PRUNE_AFTER * ROUNDS
-    pruned = figures["prune_milliseconds"] / 1e3 * ROUNDS
-    assert observed > 0 and pruned > 0
-    assert observed + pruned == pytest.approx(figures["denoise_seconds"])
-    trained = figures["step_milliseconds"] / 1e3 * STEPS * PRUNE_AFTER * ROUNDS
-    assert trained == pytest.approx(figures["erm_seconds"])
+def test_observing_and_pruning_take_time(figures: dict[str, Any]) -> None:
+    assert figures["observe_microseconds"] > 0 and figures["prune_milliseconds"] > 0
+
+
+def trial(*epoch_seconds: float, spent: float = 0.0, pruning: float = 0.0) -> Any:
+    """What `summarise` reads of a run, with the seconds given by hand."""
+    parts = SimpleNamespace(method=SimpleNamespace(extra_seconds=spent))
+    return SimpleNamespace(parts=parts, epoch_seconds=[*epoch_seconds], prune_seconds=pruning)
+
+
+def test_the_figures_by_hand() -> None:
+    """Two rounds of two epochs of five steps: 20 s of plain training, 0.4 s of denoising."""
+    pairs = [
+        (trial(4.0, 6.0), trial(4.4, 6.6, spent=0.3, pruning=0.1)),
+        (trial(5.0, 5.0), trial(6.0, 5.0, spent=0.1, pruning=0.06)),
+    ]
+    figures = summarise(pairs, steps=5)
+    assert figures == pytest.approx(
+        {
+            "ratio": 1.02,
+            "interleaved_ratio": 1.1,  # the median of 1.1, 1.1, 1.2 and 1.0
+            "denoise_seconds": 0.4,
+            "erm_seconds": 20.0,
+            "step_milliseconds": 1000.0,  # 20 s in 20 steps
+            "observe_microseconds": 12_000.0,  # 0.24 s in 20 steps
+            "prune_milliseconds": 80.0,
+        }
+    )
 
 
 def test_leaves_the_random_stream_alone() -> None:

@@ -75,4 +75,5 @@ def test_spared_classes_are_named(tmp_path: Path) -> None:
 
 
 def test_the_plain_watcher_listens_to_nothing(tmp_path: Path) -> None:
-    train("synthetic", tmp_path, epochs=1, method="erm", watcher=Watcher())
+    run = train("synthetic", tmp_path, epochs=1, method="erm", watcher=Watcher())
+    assert run.is_done and len(run.metrics) == 1
