@@ -53,7 +53,10 @@ def test_odd_beats_erm_on_cifar10_with_40_percent_noise(data: LabelledData, tmp_
         ).summary
         for method in ("erm", "odd")
     )
-    # Seen with seeds 0, 1, 2: 32.2, 31.6, 31.0 against 44.5, 42.9, 42.3.
+    # Seen with seeds 0, 1, 2: 32.2, 31.6, 31.0 against 44.5, 42.9, 42.3. The setting is one where
+    # plain training memorises; with augmentation and fewer epochs the net is underfitted and ODD
+    # loses. Seed 0, as many removed at random at the same epoch: 30.9, so it is the choice that
+    # helps; precision .515 where .36 would be chance.
     assert odd["test_accuracy"] > erm["test_accuracy"] + 5
     assert odd["recall"] > 0.7
-    assert odd["precision"] > 1.2 * odd["noise"]["realised"]  # better than removing at random
+    assert odd["precision"] > 1.3 * odd["noise"]["realised"]  # chance would be 1
