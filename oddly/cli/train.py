@@ -1,0 +1,174 @@
+"""oddly demo, train and report: one run and its page."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oddly.cli.app import (
+    Json,
+    app,
+    describe,
+    err_console,
+    fail,
+    given_options,
+    in_panel,
+    out_console,
+)
+from oddly.errors import InputError
+
+DATA, NOISE, TRAINING, ODD, RUN = "Data", "Label noise", "Training", "Denoising", "Run"
+
+
+def _show(run: Any, json: bool) -> None:
+    """A finished run: its table and where to look, or its summary for a script."""
+    from oddly.report import write_report
+    from oddly.terminal import summary_table
+
+    report = write_report(run)
+    if json:
+        print(json_format.dumps(run.summary))
+        return
+    out_console.print(summary_table([run]))
+    out_console.print(f"run folder  {run.path}\nreport      {report}", soft_wrap=True)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Gets the run folders erm/ and odd/.")] = Path(
+        "runs/demo"
+    ),
+    json: Json = False,
+) -> None:
+    """Handwritten digits with 40 % wrong labels: plain training and ODD side by side."""
+    from oddly.demo import run_demo
+    from oddly.report import write_report
+    from oddly.terminal import TerminalWatcher, summary_table
+
+    runs = run_demo(out, TerminalWatcher(err_console))
+    report = write_report(runs[-1])
+    if json:
+        print(json_format.dumps({run.summary["method"]: run.summary for run in runs}))
+        return
+    out_console.print(summary_table(runs))
+    out_console.print(f"\nreport  {report}", soft_wrap=True)
+
+
+SUITS = "(default: what suits the data)"
+SOURCES = (
+    "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV/Parquet table of"
+    " path and label. Not needed with --resume."
+)
+NETWORKS = f"wrn-D-K, resnet8, resnet18, resnet20 or a timm name {SUITS}."
+NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
+PERCENTILE = (
+    "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
+)
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    data: Annotated[str | None, typer.Argument(metavar="DATA", help=SOURCES)] = None,
+    out: Annotated[
+        Path | None, in_panel(RUN, "Run folder (default: runs/DATA-METHOD-HASH).")
+    ] = None,
+    resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
+    overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
+    seed: Annotated[int, in_panel(RUN, "Of noise, initialisation and order.")] = 0,
+    init_seed: Annotated[int | None, in_panel(RUN, "Of the first weights alone.")] = None,
+    order_seed: Annotated[
+        int | None, in_panel(RUN, "Of order, augmentation and draws alone.")
+    ] = None,
+    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
+    compile: Annotated[bool, in_panel(RUN, "torch.compile with CUDA graphs.", "--compile")] = False,
+    workers: Annotated[int, in_panel(RUN, "Processes that decode images.")] = 2,
+    tensorboard: Annotated[
+        bool, in_panel(RUN, "Write a TensorBoard log.", "--tensorboard")
+    ] = False,
+    json: Json = False,
+    data_dir: Annotated[
+        str | None, in_panel(DATA, "Where the official dataset folders lie.")
+    ] = None,
+    labels: Annotated[
+        str | None, in_panel(DATA, "Table of id and label that replaces labels.")
+    ] = None,
+    image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
+    download: Annotated[bool, in_panel(DATA, "Fetch a missing dataset.", "--download")] = False,
+    skip_unreadable: Annotated[
+        bool, in_panel(DATA, "Leave unreadable images out.", "--skip-unreadable")
+    ] = False,
+    noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
+    noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
+    noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
+    method: Annotated[str, in_panel(TRAINING, "odd, odd_mixup, erm or mixup.")] = "odd",
+    model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
+    flip: Annotated[
+        bool | None,
+        in_panel(
+            DATA,
+            "Mirror training images at random; off where left and right matter.",
+            "--flip/--no-flip",
+        ),
+    ] = None,
+    dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
+    epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
+    learning_rate: Annotated[float | None, in_panel(TRAINING, f"At its highest {SUITS}.")] = None,
+    schedule: Annotated[str, in_panel(TRAINING, "cosine, step or constant.")] = "cosine",
+    warmup: Annotated[float, in_panel(TRAINING, "Epochs of rising learning rate.")] = 0.0,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, SUITS)] = None,
+    momentum: Annotated[float, in_panel(TRAINING)] = 0.9,
+    nesterov: Annotated[bool, in_panel(TRAINING)] = True,
+    prune_after: Annotated[
+        int | None, in_panel(ODD, "E: epochs before pruning (default: found while training).")
+    ] = None,
+    percentile: Annotated[float | None, in_panel(ODD, PERCENTILE)] = None,
+    preset: Annotated[str | None, in_panel(ODD, "paper: the paper's rule exactly.")] = None,
+    strict: Annotated[
+        bool, in_panel(ODD, "Stop if pruning would empty a class, or touch a tiny one.", "--strict")
+    ] = False,
+    set_: Annotated[
+        list[str] | None,
+        in_panel(ODD, "Any setting of the method; may be repeated.", "--set", metavar="NAME=VALUE"),
+    ] = None,
+) -> None:
+    """Train on DATA, find its wrong labels on the way, write a run folder."""
+    given = given_options(context)
+    for name in ("data", "json"):
+        given.pop(name, None)
+    given["settings"] = _parse_settings(given.pop("set_", None) or [])
+    from oddly.engine.api import train as run_training
+    from oddly.terminal import TerminalWatcher
+
+    watcher = TerminalWatcher(err_console)
+    try:
+        run = run_training(data, watcher=watcher, **given)
+    except KeyboardInterrupt:
+        fail(f"stopped{watcher.how_to_go_on()}", 130)
+    except OSError as error:  # a full disk names no file
+        fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
+    _show(run, json)
+
+
+def _parse_settings(pairs: list[str]) -> dict[str, str]:
+    for pair in pairs:
+        if "=" not in pair:
+            raise InputError(f"--set takes NAME=VALUE, not '{pair}'")
+    return {name.strip(): value.strip() for name, _, value in (p.partition("=") for p in pairs)}
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path | None, typer.Option(help="The page [RUN/report.html].")] = None,
+) -> None:
+    """Write a run's page: one file that opens from disk."""
+    from oddly.records import Run
+    from oddly.report import write_report
+
+    out_console.print(str(write_report(Run(run), out)), soft_wrap=True)
