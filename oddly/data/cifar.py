@@ -128,7 +128,7 @@ def _download(official: _Official, folder: Path) -> None:
         datasets = importlib.import_module("torchvision.datasets")
     except ImportError:
         raise InputError(
-            '--download needs torchvision: pip install "oddly[timm]"; or unpack the official'
+            "--download needs torchvision: pip install timm torchvision; or unpack the official"
             f" archive into {folder.parent}"
         ) from None
     fetch = {"cifar10": datasets.CIFAR10, "cifar100": datasets.CIFAR100}[official.name]

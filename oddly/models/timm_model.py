@@ -20,7 +20,7 @@ def import_timm() -> Any:
         if error.name not in ("timm", "torchvision"):
             raise
         raise InputError(
-            f'timm models need the package {error.name}: pip install "oddly[timm]"'
+            f"timm models need the package {error.name}: pip install timm torchvision"
         ) from error
     return timm
 

@@ -69,6 +69,6 @@ def test_images_that_are_too_small_are_refused_at_once(name: str, size: int) -> 
 
 @pytest.mark.usefixtures("without_timm")
 def test_missing_timm_names_the_extra() -> None:
-    with pytest.raises(InputError, match=r'timm models need .*: pip install "oddly\[timm\]"'):
+    with pytest.raises(InputError, match=r"timm models need .*: pip install timm torchvision"):
         build_timm_model("resnet50", 10, 3, image_size=32)
     assert nearest_timm_names("resnet50") == []
