@@ -128,6 +128,9 @@ def train(
         int | None, in_panel(ODD, "E: epochs before pruning (default: found while training).")
     ] = None,
     percentile: Annotated[float | None, in_panel(ODD, PERCENTILE)] = None,
+    target_precision: Annotated[
+        float | None, in_panel(ODD, "Cut where this share of the removed should be wrong, 0..1.")
+    ] = None,
     preset: Annotated[str | None, in_panel(ODD, "paper: the paper's rule exactly.")] = None,
     strict: Annotated[
         bool, in_panel(ODD, "Stop if pruning would empty a class, or touch a tiny one.", "--strict")

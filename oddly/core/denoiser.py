@@ -11,16 +11,14 @@ from torch import distributed as dist
 from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
-from oddly.core.ledger import LossLedger, merge_mean
+from oddly.core.ledger import LossLedger, merge_latest, merge_mean
+from oddly.core.rule import Rule
 from oddly.core.sampler import KeepSampler
-from oddly.core.sentinels import SMALLEST, Sentinels
+from oddly.core.sentinels import SMALLEST, Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
-from oddly.core.verdict import Verdict, judge
+from oddly.core.verdict import Verdict, judge, judge_by_sentinels
+from oddly.core.wrong_label import WrongLabels
 from oddly.errors import InputError
-
-COUNTERFACTUALS = {"sentinels": 6.0, "weights": 10.0}
-"""Where the threshold comes from, with its default percentile."""
-PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 
 
 class Denoiser:
@@ -41,6 +39,7 @@ class Denoiser:
     E is found by itself (`prune_after` sets it). `weights`: the paper's q_n, from the final
     layer's weights alone; it needs nothing of the data, so it is also the fallback for fewer
     than 300 examples and where only their number is given, so that nothing can be planted.
+    `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do.
     """
 
     def __init__(
@@ -51,7 +50,8 @@ class Denoiser:
         prune_after: int | None = None,
         percentile: float | None = None,
         counterfactual: str | None = None,
-        statistic: str = "ema",
+        statistic: str | None = None,
+        target_precision: float | None = None,
         draws: int = 20_000,
         head: str | None = None,
         seed: int = 0,
@@ -63,38 +63,45 @@ class Denoiser:
             raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
         dataset = None if isinstance(examples, int) else examples
         num_examples = examples if isinstance(examples, int) else len(examples)
-        if counterfactual is None:
-            enough = dataset is not None and num_examples >= SMALLEST
-            counterfactual = "sentinels" if enough else "weights"
-        if counterfactual not in COUNTERFACTUALS:
-            known = " or ".join(COUNTERFACTUALS)
-            raise InputError(f"counterfactual must be {known}, not '{counterfactual}'")
-        percentile = COUNTERFACTUALS[counterfactual] if percentile is None else percentile
-        _check_numbers(num_classes, epochs, prune_after, percentile, draws)
-        if prune_after is None and epochs and counterfactual == "weights":
-            prune_after = max(1, round(PAPER_SHARE * epochs))
-        self.num_classes, self.percentile = num_classes, percentile
-        self.epochs, self.prune_after = epochs, prune_after
+        if num_classes < 2:
+            raise InputError(f"there must be at least 2 classes, not {num_classes}")
+        if draws < 1:
+            raise InputError(f"draws must be at least 1, not {draws}")
+        self.rule = Rule.choose(
+            can_plant=dataset is not None and num_examples >= SMALLEST,
+            counterfactual=counterfactual,
+            statistic=statistic,
+            percentile=percentile,
+            epochs=epochs,
+            prune_after=prune_after,
+            target_precision=target_precision,
+        )
+        self.num_classes = num_classes
         self.draws, self.head, self.seed, self.strict = draws, head, seed, strict
-        self.ledger = LossLedger(num_examples, statistic)
+        self.ledger = LossLedger(num_examples, self.rule.statistic)
         # Not `sampler or …`: one at the end of its epoch has length 0 and would count as False.
         self.sampler = KeepSampler(num_examples, seed) if sampler is None else sampler
         self.sentinels: Sentinels | None = None
+        self.wrong_labels: WrongLabels | None = None
         self._dataset = dataset
         self._planted = False  # by `plant`
-        self._watch_loader = dataset is not None and counterfactual == "sentinels"
-        if counterfactual == "sentinels":
-            self.sentinels = Sentinels(num_examples, num_classes, statistic, seed)
+        self._watch_loader = dataset is not None
+        if self.rule.counterfactual == "wrong_label":
+            self.wrong_labels = WrongLabels(num_examples, num_classes, seed)
+        if self.rule.counterfactual == "sentinels":
+            self.sentinels = Sentinels(num_examples, num_classes, self.rule.statistic, seed)
             if dataset is not None:
                 dataset.plant(self.sentinels.indices, self.sentinels.shifts, num_classes)
         self.stopwatch = Stopwatch()
         self.epoch = 0
         self.verdict: Verdict | None = None
-        # Given labels as observed, so that no class is emptied, and beside margins the losses;
-        # one spare slot for bad indices.
+        # Given labels as observed, so that no class is emptied; beside margins also losses and
+        # rivals; one spare slot for bad indices.
         dtype = torch.int16 if num_classes < 2**15 else torch.int32
         self._labels = torch.full((num_examples + 1,), -1, dtype=dtype)
-        self._losses = torch.full((num_examples + 1 if self.sentinels else 0,), torch.nan)
+        slots = num_examples + 1 if self.sentinels else 0
+        self._losses = torch.full((slots,), torch.nan)
+        self._rivals = torch.full((slots,), -1, dtype=dtype)
 
     def plant(self, index: Tensor, labels: Tensor) -> Tensor:
         """The labels to train with. Given an `IndexedDataset`, that has already seen to it."""
@@ -125,6 +132,8 @@ class Denoiser:
             logits = logits.detach().float()
             if self.sentinels is None:
                 slots = self.ledger.record(index, plain_losses(logits, labels))
+                if self.wrong_labels:
+                    self.wrong_labels.observe(index, logits, labels)
             else:
                 slots, labels = self._observe_margins(self.sentinels, index, logits, labels)
             if self._labels.device != labels.device:
@@ -140,16 +149,32 @@ class Denoiser:
             return None
         with self.stopwatch(self._labels.device):
             self._check_loader()
-            self._share_losses()
-            self.ledger.close_epoch()
+            weight = 1.0
             if self.sentinels:
-                self.sentinels.close_epoch()
+                self._share_observations()
+                weight = self.sentinels.close_epoch(self.ledger.current)
+            self.ledger.close_epoch(weight)
+            if self.wrong_labels:
+                self.wrong_labels.ledger.close_epoch()
             if not self._is_time():
                 return None
             self.verdict = self._judge(model)
             self.sampler.set_keep(self.verdict.keep)
             if self._dataset is not None:
                 self._dataset.restore()
+        return self.verdict
+
+    def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:
+        """Take back removed examples that the network, which has not seen them since, agrees with.
+
+        `index` (M,) are removed ones, `logits` (M, K) what the network makes of them now, best
+        without augmentation and in evaluation mode. Returns the new verdict.
+        """
+        if self.verdict is None:
+            raise InputError("there is no verdict to reconsider before epoch E")
+        with self.stopwatch(logits.device):
+            self.verdict = self.verdict.readmit(index, logits.argmax(1))
+            self.sampler.set_keep(self.verdict.keep)
         return self.verdict
 
     @property
@@ -164,25 +189,30 @@ class Denoiser:
             "seconds": self.seconds,
             "labels": self._labels,
             "losses": self._losses,
+            "rivals": self._rivals,
             "ledger": self.ledger.state_dict(),
             "sampler": self.sampler.state_dict(),
             "sentinels": self.sentinels and self.sentinels.state_dict(),
+            "wrong_labels": self.wrong_labels and self.wrong_labels.state_dict(),
             "verdict": self.verdict and self.verdict.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if (state["sentinels"] is None) != (self.sentinels is None):
-            saved = "sentinels" if state["sentinels"] else "weights"
-            raise InputError(f"the saved run had counterfactual='{saved}', this one has not")
+        kinds = ("sentinels", "wrong_labels")
+        if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
+            raise InputError("the saved run had another counterfactual than this one")
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
         self.epoch, self.stopwatch = state["epoch"], Stopwatch(state["seconds"])
-        self._labels, self._losses = state["labels"].clone(), state["losses"].clone()
+        for name in ("labels", "losses", "rivals"):
+            setattr(self, f"_{name}", state[name].clone())
         self._watch_loader = False  # what was seen before the break came out of another process
         if self.sentinels:
             self.sentinels.load_state_dict(state["sentinels"])
             if self._dataset is not None:
                 self._dataset.plant(self.sentinels.indices, self.sentinels.shifts, self.num_classes)
+        if self.wrong_labels:
+            self.wrong_labels.load_state_dict(state["wrong_labels"])
         self.verdict = state["verdict"] and Verdict.from_state(state["verdict"])
         if self.verdict and self._dataset is not None:
             self._dataset.restore()
@@ -190,14 +220,15 @@ class Denoiser:
     def _observe_margins(
         self, sentinels: Sentinels, index: Tensor, logits: Tensor, labels: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Record margins and losses under the given labels; returns slots and given labels."""
+        """Record margins, losses and rivals of the given labels; returns slots and those labels."""
         index = index.to(labels.device, non_blocking=True)
-        given, scores, losses = sentinels.observe(index, logits, labels)
-        slots = self.ledger.record(index, scores)
+        scored, losses = sentinels.observe(index, logits, labels)
+        slots = self.ledger.record(index, scored.scores)
         if self._losses.device != logits.device:
-            self._losses = self._losses.to(logits.device)
+            self._losses, self._rivals = (t.to(logits.device) for t in (self._losses, self._rivals))
         self._losses.scatter_(0, slots, losses)
-        return slots, given
+        self._rivals.scatter_(0, slots, scored.rivals.to(self._rivals.dtype))
+        return slots, scored.labels
 
     def _check_loader(self) -> None:
         """Once, after the first epoch: did the labels that were observed come from our dataset?"""
@@ -210,41 +241,37 @@ class Denoiser:
                     " loader read that one, and make it after the Denoiser"
                 )
 
-    def _share_losses(self) -> None:
-        """Every rank gets this epoch's losses of all examples, older ones of those not seen."""
-        if self.sentinels and dist.is_available() and dist.is_initialized():
-            fresh = torch.where(self.ledger.current.isnan(), torch.nan, self._losses[:-1])
-            merge_mean(fresh)
-            self._losses[:-1] = torch.where(fresh.isnan(), self._losses[:-1], fresh)
+    def _share_observations(self) -> None:
+        """Every rank gets this epoch's scores, losses and rivals of all examples."""
+        if not (dist.is_available() and dist.is_initialized()):
+            return
+        seen = ~self.ledger.current.isnan()
+        merge_latest(self._rivals[:-1], seen)
+        fresh = torch.where(seen, self._losses[:-1], torch.nan)
+        merge_mean(fresh)
+        self._losses[:-1] = torch.where(fresh.isnan(), self._losses[:-1], fresh)
+        merge_mean(self.ledger.current)
 
     def _is_time(self) -> bool:
-        if self.prune_after is not None:
-            return self.epoch == self.prune_after
-        assert self.sentinels and self.epochs
-        return self.sentinels.say_now(self.epochs, self.ledger.values)
+        if self.rule.prune_after is not None:
+            return self.epoch == self.rule.prune_after
+        assert self.sentinels and self.rule.epochs
+        return self.sentinels.say_now(self.rule.epochs, self.ledger.values)
 
     def _judge(self, model: nn.Module) -> Verdict:
         labels = self._merged_labels()
+        about = (self.rule.percentile, self.epoch, self.num_classes, self.strict)
         if self.sentinels:
-            planted = self.sentinels.ledger.values
-            planted = planted[~planted.isnan()]  # drop_last may have left some out
-            if not len(planted):
-                raise InputError("no sentinel was observed, or the model's outputs are NaN")
-            counterfactual = Counterfactual.from_losses(planted, "sentinels")
-            losses = self._losses[:-1]
+            examples = Scored(self.ledger.values, labels, self._rivals[:-1])
+            planted, losses = self.sentinels.scored(labels), self._losses[:-1]
+            return judge_by_sentinels(examples, losses, planted, *about, self.rule.target_precision)
+        if self.wrong_labels:
+            asked = self.wrong_labels.ledger.values
+            losses = asked[~asked.isnan()]
         else:
-            counterfactual = Counterfactual.from_losses(self._draw(model), "weights")
-            losses = self.ledger.values
-        return judge(
-            scores=self.ledger.values,
-            losses=losses,
-            labels=labels,
-            counterfactual=counterfactual,
-            percentile=self.percentile,
-            epoch=self.epoch,
-            num_classes=self.num_classes,
-            strict=self.strict,
-        )
+            losses = self._draw(model)
+        drawn = Counterfactual.from_losses(losses, self.rule.counterfactual)
+        return judge(self.ledger.values, labels, drawn, *about)
 
     def _draw(self, model: nn.Module) -> Tensor:
         head = find_head(model, self.num_classes, self.head)
@@ -256,11 +283,9 @@ class Denoiser:
         return drawn
 
     def _merged_labels(self) -> Tensor:
-        if dist.is_available() and dist.is_initialized():
-            labels = self._labels.int()  # neither gloo nor NCCL can reduce int16
-            dist.all_reduce(labels, op=dist.ReduceOp.MAX)
-            self._labels.copy_(labels)
-        return self._labels[:-1]
+        labels = self._labels[:-1]
+        merge_latest(labels, labels >= 0)
+        return labels
 
     def _check_labels(self, labels: Tensor) -> None:
         if not labels.numel():
@@ -270,20 +295,3 @@ class Denoiser:
             raise InputError(
                 f"label {low if low < 0 else high} is outside 0..{self.num_classes - 1}"
             )
-
-
-def _check_numbers(
-    num_classes: int, epochs: int | None, prune_after: int | None, percentile: float, draws: int
-) -> None:
-    if not 0 <= percentile <= 100:
-        raise InputError(f"percentile must be within 0..100, not {percentile:g}")
-    if prune_after is None and epochs is None:
-        raise InputError("say when to prune: prune_after=E, or epochs=… to find E by itself")
-    if prune_after is not None and prune_after < 1:
-        raise InputError(f"prune_after counts finished epochs: at least 1, not {prune_after}")
-    if epochs is not None and (prune_after or 1) > epochs:
-        raise InputError(f"prune_after = {prune_after or 1} lies beyond the {epochs} epochs")
-    if draws < 1:
-        raise InputError(f"draws must be at least 1, not {draws}")
-    if num_classes < 2:
-        raise InputError(f"there must be at least 2 classes, not {num_classes}")

@@ -19,12 +19,13 @@ class LossLedger:
     """`record` each step, `close_epoch` each epoch, read `values`.
 
     Statistics over epochs of an example's loss l_e (its loss in epoch e):
-    `last`: v = l_e (the paper); `ema`: v ← d·v + (1-d)·l_e; `mean`: the mean of all l_e.
+    `last`: v = l_e (the paper); `mean`: the mean of all l_e; `ema`: their mean with weights
+    that fade, w_e·d^(now - e), where w_e is what `close_epoch` was told (1 unless told).
     Two floats per example (and two bytes more for `mean`); NaN means "not seen". Everything
     happens on the device of the losses, and no step waits for it.
     """
 
-    def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.8) -> None:
+    def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.9) -> None:
         if statistic not in STATISTICS:
             raise InputError(f"statistic must be one of {', '.join(STATISTICS)}, not '{statistic}'")
         if not 0 <= decay < 1:
@@ -34,6 +35,7 @@ class LossLedger:
         self._values = torch.empty(0)
         self._epochs = torch.empty(0, dtype=torch.int16)  # epochs seen; `mean` only
         self._invalid = torch.zeros((), dtype=torch.int64)
+        self._weight = 0.0  # of all epochs so far, faded
 
     @torch.no_grad()
     def record(self, index: Tensor, losses: Tensor, where: Tensor | None = None) -> Tensor:
@@ -58,8 +60,11 @@ class LossLedger:
         return index
 
     @torch.no_grad()
-    def close_epoch(self) -> None:
-        """Fold this epoch's losses into the statistic, merged across ranks when there are any."""
+    def close_epoch(self, weight: float = 1.0) -> None:
+        """Fold this epoch's losses into the statistic, merged across ranks when there are any.
+
+        `weight` > 0 says how much this epoch counts beside others; `ema` alone heeds it.
+        """
         self._allocate(self._current.device)
         merge_mean(self._current)
         if invalid := int(self._invalid):
@@ -67,9 +72,10 @@ class LossLedger:
             raise IndexError(
                 f"{invalid} indices given to observe() were outside 0..{self.num_examples - 1}"
             )
+        self._weight = self.decay * self._weight + weight
         for part in self._chunks():
             new, old = self._current[part], self._values[part]
-            old.copy_(self._fold(old, new, part))
+            old.copy_(self._fold(old, new, part, weight / self._weight))
         self._current.fill_(torch.nan)
 
     @property
@@ -86,22 +92,24 @@ class LossLedger:
 
     def state_dict(self) -> dict[str, Any]:
         names = ("_current", "_values", "_epochs")
-        return {name.strip("_"): getattr(self, name) for name in names}
+        tensors = {name.strip("_"): getattr(self, name) for name in names}
+        return {**tensors, "weight": self._weight}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if len(state["values"]) not in (0, self.num_examples):
             raise InputError(
                 f"the saved ledger holds {len(state['values'])} examples, not {self.num_examples}"
             )
-        for name, tensor in state.items():
-            setattr(self, f"_{name}", tensor.clone())
+        for name in ("current", "values", "epochs"):
+            setattr(self, f"_{name}", state[name].clone())
+        self._weight = state["weight"]
 
-    def _fold(self, old: Tensor, new: Tensor, part: slice) -> Tensor:
+    def _fold(self, old: Tensor, new: Tensor, part: slice, share: float) -> Tensor:
         seen = ~new.isnan()
         if self.statistic == "last":
             return torch.where(seen, new, old)
         if self.statistic == "ema":
-            mixed = torch.where(old.isnan(), new, old.lerp(new, 1 - self.decay))
+            mixed = torch.where(old.isnan(), new, old.lerp(new, share))
             return torch.where(seen, mixed, old)
         epochs = self._epochs[part].add_(seen.to(torch.int16))
         step = (new - old.nan_to_num(0.0)) / epochs
@@ -141,3 +149,15 @@ def merge_mean(losses: Tensor) -> None:
     dist.all_reduce(losses)
     dist.all_reduce(seen)
     losses.div_(seen)  # 0 / 0 = NaN: still unseen
+
+
+def merge_latest(column: Tensor, seen: Tensor) -> None:
+    """Give every rank the value of the rank that saw an example (`seen`), in place.
+
+    Where several did the largest counts, where none did each keeps its own.
+    """
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
+        return
+    fresh = torch.where(seen, column.int(), -1)  # neither gloo nor NCCL can reduce int16
+    dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
+    column.copy_(torch.where(fresh >= 0, fresh, column))

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.sentinels import cut_by_sentinels
+from oddly.core.cut import cut_by_sentinels
+from oddly.core.sentinels import Scored
 from oddly.errors import InputError
 
 if TYPE_CHECKING:
     import pandas
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
+EMPTY = torch.empty(0, dtype=torch.bool)
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -37,8 +40,11 @@ class Verdict:
     """The scores of examples with random labels."""
     noise_rate: tuple[float, float, float] | None = None
     """Estimated share of wrong labels, with a lower and an upper figure; from sentinels only."""
+    rivals: Tensor | None = None  # (N,) the class that speaks most against the label
     spared_classes: tuple[int, ...] = ()
     """Classes kept whole: too small to judge, or the threshold would have emptied them."""
+    readmitted: int = 0
+    """How many were removed at first and taken back (`readmit`)."""
 
     @property
     def removed(self) -> Tensor:
@@ -54,15 +60,31 @@ class Verdict:
     def num_removed(self) -> int:
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
+    def readmit(self, index: Tensor, predicted: Tensor) -> Verdict:
+        """Take back those of the removed `index` (M,) that are predicted (M,) to be as labelled.
+
+        The network has not trained on them since they were removed: that it says the same is
+        news. Their scores are put just below the threshold.
+        """
+        index, predicted = index.cpu(), predicted.cpu()
+        back = index[(predicted == self.labels[index].long()) & ~self.keep[index]]
+        keep, scores = self.keep.clone(), self.scores.clone()
+        keep[back] = True
+        below = torch.tensor(self.threshold).nextafter(torch.tensor(-torch.inf))
+        scores[back] = scores[back].minimum(below)
+        return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + len(back))
+
     def to_pandas(self) -> pandas.DataFrame:
         """One row per example; `score` is larger for more suspicious ones."""
         import pandas as pd
 
         percentiles = self.counterfactual.percentile_of(self.scores)
+        rivals = {} if self.rivals is None else {"rival_label": self.rivals.numpy()}
         return pd.DataFrame(
             {
                 "index": range(len(self.keep)),
                 "given_label": self.labels.numpy(),
+                **rivals,
                 "loss": self.losses.numpy(),
                 "score": self.scores.numpy(),
                 "counterfactual_percentile": percentiles.numpy(),
@@ -76,6 +98,7 @@ class Verdict:
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
             f" (percentile {self.percentile:g}, {self.counterfactual.source})"
+            + (f", {self.readmitted:,} readmitted since" if self.readmitted else "")
         )
 
     __repr__ = __str__
@@ -91,7 +114,6 @@ class Verdict:
 
 
 def judge(
-    scores: Tensor,
     losses: Tensor,
     labels: Tensor,
     counterfactual: Counterfactual,
@@ -100,25 +122,80 @@ def judge(
     num_classes: int,
     strict: bool = False,
 ) -> Verdict:
-    """Keep the examples whose score lies below the p-th percentile of the counterfactual.
+    """Keep the examples whose loss lies below the p-th percentile of the counterfactual.
 
     Examples never seen are kept: nothing is known against them. Classes too small to judge, or
     which would be emptied, are kept whole and named; `strict` raises instead.
     """
-    scores, losses, labels = scores.cpu(), losses.cpu(), labels.cpu()
-    noise_rate = None
-    if counterfactual.source == "sentinels":
-        threshold, noise_rate = cut_by_sentinels(scores, counterfactual, percentile, num_classes)
-    else:
-        threshold = counterfactual.threshold(percentile)
+    if not len(counterfactual.losses):
+        raise InputError("no example was observed, or the model's outputs are NaN")
+    losses, labels = losses.cpu(), labels.cpu()
+    verdict = Verdict(
+        keep=EMPTY,
+        scores=losses,
+        losses=losses,
+        labels=labels,
+        threshold=counterfactual.threshold(percentile),
+        percentile=percentile,
+        epoch=epoch,
+        counterfactual=counterfactual,
+    )
+    return _decide(verdict, num_classes, strict)
+
+
+def judge_by_sentinels(
+    examples: Scored,
+    losses: Tensor,
+    sentinels: Scored,
+    percentile: float,
+    epoch: int,
+    num_classes: int,
+    strict: bool = False,
+    target_precision: float | None = None,
+) -> Verdict:
+    """The same by margins, against those of sentinels, with allowance for class and rival.
+
+    The examples' scores are shifted in place. `target_precision` sets the cut where that share
+    of the removed is expected to be wrong, and the percentile is then what came of it.
+    """
+    if not len(sentinels.scores):  # drop_last may leave some out, but not all
+        raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    examples = Scored(*(column.cpu() for column in examples))
+    shifts = find_shifts(examples, sentinels, percentile, num_classes)
+    shift_(examples, shifts)
+    shifted = sentinels.scores + look_up(shifts, sentinels)
+    counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    threshold, noise_rate = cut_by_sentinels(
+        examples.scores, counterfactual, percentile, num_classes, target_precision
+    )
+    if target_precision is not None:
+        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
+    verdict = Verdict(
+        keep=EMPTY,
+        scores=examples.scores,
+        losses=losses.cpu(),
+        labels=examples.labels,
+        threshold=threshold,
+        percentile=percentile,
+        epoch=epoch,
+        counterfactual=counterfactual,
+        noise_rate=noise_rate,
+        rivals=examples.rivals,
+    )
+    return _decide(verdict, num_classes, strict)
+
+
+def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
+    """The verdict with its `keep` filled in, and the classes that were spared."""
+    scores, labels, threshold = verdict.scores, verdict.labels, verdict.threshold
     if math.isnan(threshold):
         raise InputError("the counterfactual is NaN: the model's outputs are broken")
     remove = scores >= threshold  # False for NaN
     if bool(remove.any()) and not bool((scores < threshold).any()):
         raise InputError(
             f"the verdict would remove all {len(scores):,} examples: every score reaches the"
-            f" threshold {threshold:.3f} (percentile {percentile:g}); train longer before pruning,"
-            " raise the percentile, or look for a broken model"
+            f" threshold {threshold:.3f} (percentile {verdict.percentile:g}); train longer before"
+            " pruning, raise the percentile, or look for a broken model"
         )
     spared = _classes_to_spare(remove, labels, num_classes)
     if len(spared):
@@ -131,18 +208,7 @@ def judge(
         spare[spared] = True
         for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
             part &= ~spare[given.long()]
-    return Verdict(
-        keep=remove.logical_not_(),
-        scores=scores,
-        losses=losses,
-        labels=labels,
-        threshold=threshold,
-        percentile=percentile,
-        epoch=epoch,
-        counterfactual=counterfactual,
-        noise_rate=noise_rate,
-        spared_classes=tuple(spared.tolist()),
-    )
+    return replace(verdict, keep=remove.logical_not_(), spared_classes=tuple(spared.tolist()))
 
 
 def _classes_to_spare(remove: Tensor, labels: Tensor, num_classes: int) -> Tensor:

@@ -32,9 +32,12 @@ class ODD(Method):
     percentile: float | None = None
     """p: the counterfactual's percentile that is the threshold; larger removes less [6 or 10]."""
     counterfactual: str | None = None
-    """Where the threshold comes from: `sentinels` (default from 300 examples on) or `weights`."""
-    statistic: str = "ema"
-    """What is compared: `last`, `ema` or `mean` of an example's values over the epochs."""
+    """Where the threshold comes from: `sentinels` (from 300 examples on), `weights` (the paper's)
+    or `wrong_label`."""
+    statistic: str | None = None
+    """What is compared: `last`, `ema` or `mean` of an example's values over the epochs [ema]."""
+    target_precision: float | None = None
+    """Cut where this share of the removed is expected to be wrong, instead of at a percentile."""
     draws: int = 20_000
     """How many counterfactual losses are drawn."""
     head: str | None = None
@@ -54,6 +57,7 @@ class ODD(Method):
             percentile=self.percentile,
             counterfactual=self.counterfactual or ("sentinels" if enough else "weights"),
             statistic=self.statistic,
+            target_precision=self.target_precision,
             draws=self.draws,
             head=self.head,
             seed=context.seed,

@@ -15,7 +15,7 @@ from torch import distributed as dist
 from torch.nn import functional as F
 
 from oddly.core import Denoiser, LossLedger
-from oddly.core.ledger import STATISTICS
+from oddly.core.ledger import STATISTICS, merge_latest
 
 NUM_EXAMPLES, NUM_CLASSES, FEATURES, EPOCHS, PRUNE_AFTER = 61, 3, 4, 4, 3
 
@@ -61,22 +61,24 @@ def outcome(denoiser: Denoiser, shares: list[Any]) -> dict[str, Any]:
         "scores": verdict.scores,
         "losses": verdict.losses,
         "labels": verdict.labels.long(),
+        "rivals": None if verdict.rivals is None else verdict.rivals.long(),
         "threshold": verdict.threshold,
         "counterfactual": verdict.counterfactual.losses,
         "spared": verdict.spared_classes,
         "epoch": verdict.epoch,
         "noise_rate": verdict.noise_rate,
-        "memorised": sentinels and sentinels.memorised,
+        "separations": sentinels and sentinels.separations,
     }
 
 
-def denoise(statistic: str) -> dict[str, Any]:
-    """The paper's rule: the indices of every epoch, and the verdict."""
+def denoise(counterfactual: str, statistic: str) -> dict[str, Any]:
+    """By weights or wrong labels: the indices of every epoch, and the verdict."""
     denoiser = Denoiser(
         NUM_EXAMPLES,
         NUM_CLASSES,
         prune_after=PRUNE_AFTER,
         percentile=60,
+        counterfactual=counterfactual,
         statistic=statistic,
         draws=2000,
     )
@@ -85,7 +87,7 @@ def denoise(statistic: str) -> dict[str, Any]:
 
 
 def denoise_planting(prune_after: int | None) -> dict[str, Any]:
-    """With sentinels, which the model knows by heart in the sixth epoch."""
+    """With sentinels, which the model knows by heart from the sixth epoch on."""
     denoiser = Denoiser(
         MANY, NUM_CLASSES, epochs=LONG, prune_after=prune_after, counterfactual="sentinels"
     )
@@ -101,12 +103,22 @@ def merge_by_hand(rank: int) -> torch.Tensor:
     return ledger.values
 
 
+def merge_latest_by_hand(rank: int) -> torch.Tensor:
+    """Example 0: both ranks, 1: the first, 2: the second, 3: nobody, so that each keeps its own."""
+    column = torch.tensor([5, 6, 7, 8] if rank == 0 else [9, 2, 3, 4], dtype=torch.int16)
+    seen = torch.tensor([True, True, False, False] if rank == 0 else [True, False, True, False])
+    merge_latest(column, seen)
+    return column
+
+
 def main(folder: Path) -> None:
     dist.init_process_group("gloo")
     try:
-        results: dict[str, Any] = {name: denoise(name) for name in STATISTICS}
+        results: dict[str, Any] = {name: denoise("weights", name) for name in STATISTICS}
+        results["wrong_label"] = denoise("wrong_label", "last")
         results["fixed"], results["automatic"] = denoise_planting(3), denoise_planting(None)
         results["by_hand"] = merge_by_hand(dist.get_rank())
+        results["latest"] = merge_latest_by_hand(dist.get_rank())
         torch.save(results, folder / f"{dist.get_rank()}.pt")
     finally:
         dist.destroy_process_group()

@@ -10,12 +10,13 @@ import pytest
 import torch
 from torch import nn
 
+from oddly.core.rule import PERCENTILES
 from tests.core.toy import D, K, N, Toy, make
 
 pytestmark = pytest.mark.gpu
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 @pytest.mark.parametrize("host", [True, False])
 def test_no_step_waits_for_the_gpu(host: bool, counterfactual: str) -> None:
     """The first step lays tensors out; from the second on nothing may synchronise."""
@@ -50,7 +51,7 @@ def test_waiting_would_be_noticed() -> None:
         torch.zeros(1, device="cuda").item()
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 def test_on_a_gpu_a_bad_index_is_reported_by_end_epoch(counterfactual: str) -> None:
     denoiser = make(counterfactual=counterfactual)
     index = torch.tensor([0, N, -1], device="cuda")
@@ -60,7 +61,7 @@ def test_on_a_gpu_a_bad_index_is_reported_by_end_epoch(counterfactual: str) -> N
         denoiser.end_epoch(nn.Linear(D, K))
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 def test_on_a_gpu_the_verdict_is_the_same(counterfactual: str) -> None:
     toy = Toy()
     on_cpu, on_gpu = (make(counterfactual=counterfactual) for _ in range(2))

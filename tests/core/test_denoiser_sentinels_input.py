@@ -9,6 +9,7 @@ import torch
 from torch.utils.data import TensorDataset
 
 from oddly.core import Denoiser
+from oddly.core.rule import PERCENTILES
 from oddly.errors import InputError
 from tests.core.toy import K, N, Toy, make, planting, zeros
 
@@ -16,10 +17,9 @@ from tests.core.toy import K, N, Toy, make, planting, zeros
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"counterfactual": "guess"}, "counterfactual must be sentinels or weights, not 'guess'"),
-        ({"prune_after": None}, r"say when to prune: prune_after=E, or epochs=…"),
+        ({"counterfactual": "guess"}, "counterfactual must be one of sentinels, weights, wrong_l"),
         ({"prune_after": 9, "epochs": 8}, "prune_after = 9 lies beyond the 8 epochs"),
-        ({"prune_after": None, "epochs": 0}, "lies beyond the 0 epochs"),
+        ({"target_precision": 2.0}, "target_precision must lie between 0 and 1, not 2"),
         ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
     ],
 )
@@ -91,11 +91,15 @@ def test_nothing_observed_is_told() -> None:
         planting(prune_after=1).end_epoch(Toy().model(0))
 
 
-def test_state_of_the_other_counterfactual_is_refused() -> None:
-    with pytest.raises(InputError, match="saved run had counterfactual='weights'"):
-        planting().load_state_dict(make().state_dict())
-    with pytest.raises(InputError, match="saved run had counterfactual='sentinels'"):
-        make().load_state_dict(planting().state_dict())
+@pytest.mark.parametrize("saved", PERCENTILES)
+@pytest.mark.parametrize("resumed", PERCENTILES)
+def test_state_of_another_counterfactual_is_refused(saved: str, resumed: str) -> None:
+    state, denoiser = make(counterfactual=saved).state_dict(), make(counterfactual=resumed)
+    if saved == resumed:
+        denoiser.load_state_dict(state)
+        return
+    with pytest.raises(InputError, match="saved run had another counterfactual than this one"):
+        denoiser.load_state_dict(state)
 
 
 def test_a_loaded_state_brings_its_sentinels_to_the_zeros() -> None:
@@ -115,7 +119,7 @@ def test_index_types(dtype: torch.dtype) -> None:
     assert not denoiser.ledger.current.isnan().any()
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_the_logits_are_left_alone(counterfactual: str, transposed: bool) -> None:
     """One row, or columns that lie in a row in memory: neither needs a copy to be turned."""

@@ -27,7 +27,7 @@ def tensors_of(thing: object) -> list[Tensor]:
 
 @pytest.mark.parametrize(
     ("statistic", "expected"),
-    [("last", 4.0), ("mean", 2.0), ("ema", 0.8 * (0.8 * 1 + 0.2 * 1) + 0.2 * 4)],
+    [("last", 4.0), ("mean", 2.0), ("ema", (0.81 * 1 + 0.9 * 1 + 4) / (0.81 + 0.9 + 1))],
 )
 def test_three_epochs_by_hand(statistic: str, expected: float) -> None:
     ledger = LossLedger(2, statistic)
@@ -38,21 +38,64 @@ def test_three_epochs_by_hand(statistic: str, expected: float) -> None:
     assert ledger.values[1].isnan()  # never seen
 
 
+def test_a_weighted_fading_mean_by_hand() -> None:
+    """Weights 1, 4, 2 at decay 0.5: shares 1/1; 4/4.5; 2/4.25 of the newest."""
+    ledger = LossLedger(1, "ema", decay=0.5)
+    found = []
+    for loss, weight in ((3.0, 1.0), (12.0, 4.0), (2.5, 2.0)):
+        record(ledger, {0: loss})
+        ledger.close_epoch(weight)
+        found.append(ledger.values.item())
+    assert found == pytest.approx([3.0, 11.0, 7.0])  # the last: (0.25·3 + 2·12 + 2·2.5) / 4.25
+    assert (0.25 * 3 + 0.5 * 4 * 12 + 2 * 2.5) / 4.25 == 7.0
+
+
+@pytest.mark.parametrize("factor", [1e-24, 1e8])
+def test_only_the_ratio_of_weights_counts(factor: float) -> None:
+    """An epoch that told nothing apart has weight 1e-24."""
+    plain, scaled = LossLedger(1, "ema"), LossLedger(1, "ema")
+    for loss, weight in ((3.0, 1.0), (12.0, 4.0), (2.0, 0.5)):
+        for ledger, by in ((plain, 1.0), (scaled, factor)):
+            record(ledger, {0: loss})
+            ledger.close_epoch(by * weight)
+    torch.testing.assert_close(scaled.values, plain.values)
+
+
+def test_an_epoch_that_hardly_counts_is_overruled_by_the_next() -> None:
+    ledger = LossLedger(1, "ema")
+    for loss, weight in ((9.0, 1e-24), (2.0, 1.0), (7.0, 1e-24)):
+        record(ledger, {0: loss})
+        ledger.close_epoch(weight)
+    assert ledger.values.item() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("statistic", ["last", "mean"])
+def test_other_statistics_do_not_heed_the_weight(statistic: str) -> None:
+    plain, weighted = LossLedger(1, statistic), LossLedger(1, statistic)
+    for loss, weight in ((3.0, 5.0), (12.0, 0.1)):
+        record(plain, {0: loss})
+        record(weighted, {0: loss})
+        plain.close_epoch()
+        weighted.close_epoch(weight)
+    assert torch.equal(plain.values, weighted.values)
+
+
 @pytest.mark.parametrize("statistic", STATISTICS)
 @pytest.mark.parametrize("seed", range(3))
 def test_agrees_with_the_twin_over_random_epochs(statistic: str, seed: int) -> None:
     """Examples are missing from some epochs, one from all, and some come twice in one."""
     rng = np.random.default_rng(seed)
     ledger, epochs = LossLedger(40, statistic, decay=0.7), []
-    for _ in range(6):
+    weights = rng.exponential(1.0, 6).tolist()
+    for weight in weights:
         seen = rng.permutation(39)[: rng.integers(10, 39)]
         seen = np.concatenate([seen, seen[:5]])
         losses = rng.exponential(2.0, len(seen)).astype(np.float32)
         epochs.append(list(zip(seen.tolist(), losses.tolist(), strict=True)))
         for batch in np.array_split(np.arange(len(seen)), 7):
             ledger.record(torch.from_numpy(seen[batch]), torch.from_numpy(losses[batch]))
-        ledger.close_epoch()
-    expected = twin.statistic(statistic, 40, epochs, decay=0.7)
+        ledger.close_epoch(weight)
+    expected = twin.statistic(statistic, 40, epochs, weights, decay=0.7)
     assert np.isnan(expected[39])
     np.testing.assert_allclose(ledger.values.numpy(), expected, rtol=1e-5)
 
@@ -177,7 +220,7 @@ def test_saved_in_the_middle_of_an_epoch_it_goes_on_alike(statistic: str) -> Non
     unbroken, saved = LossLedger(4, statistic), LossLedger(4, statistic)
     for ledger in (unbroken, saved):
         record(ledger, {0: 1.0, 1: 2.0})
-        ledger.close_epoch()
+        ledger.close_epoch(3.0)
         record(ledger, {0: 3.0})
     file = io.BytesIO()
     torch.save(saved.state_dict(), file)

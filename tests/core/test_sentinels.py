@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from oddly.core.sentinels import Sentinels, correct_percentile, how_many
+from oddly.core.sentinels import Scored, Sentinels, how_many
 from tests.reference import sentinels as twin
 
 
@@ -123,42 +125,141 @@ def test_a_batch_of_sentinels_alone_and_an_empty_one() -> None:
     assert sentinels.plant(empty, empty).shape == (0,)
 
 
+def scores_of(sentinels: Sentinels, logits: torch.Tensor, given: torch.Tensor) -> Scored:
+    """Observe every example once, in one batch, with the labels that `plant` hands out."""
+    index = torch.arange(len(given))
+    scored, losses = sentinels.observe(index, logits, sentinels.plant(index, given))
+    expected = torch.nn.functional.cross_entropy(logits, given, reduction="none")
+    torch.testing.assert_close(losses, expected)
+    return scored
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 4, 10, 1200])
+def test_observed_scores_and_rivals_against_the_twin(num_classes: int) -> None:
+    sentinels = make(100, num_classes)
+    shifts = dict(zip(sentinels.indices.tolist(), sentinels.shifts.tolist(), strict=True))
+    generator = torch.Generator().manual_seed(3)
+    logits = 3 * torch.randn(100, num_classes, generator=generator)
+    given = torch.randint(num_classes, (100,), generator=generator)
+    scored = scores_of(sentinels, logits, given)
+    assert torch.equal(scored.labels, given)
+    for i in range(100):
+        row, label = logits[i].numpy(), int(given[i])
+        planted = (label + shifts.get(i, 0)) % num_classes
+        margin, rival = twin.given_margin(row, label, planted)
+        assert scored.scores[i].item() == pytest.approx(margin, abs=1e-5)
+        assert scored.rivals[i] == rival
+        if i in shifts:
+            place = sentinels.indices.tolist().index(i)
+            margin, rival = twin.planted_margin(row, planted)
+            assert sentinels.ledger.current[place].item() == pytest.approx(margin, abs=1e-5)
+            assert sentinels.rivals[place] == rival
+
+
 @pytest.mark.parametrize(
-    ("percentile", "noise_rate", "num_classes", "expected"),
+    ("logits", "given", "planted", "as_given", "as_planted"),
     [
-        (6.0, 0.0, 10, 6.0),  # no noise, no accidental hits
-        (6.0, 0.45, 10, 5 + 0.06 * 95),  # 45 % / 9: one in twenty got its true label
-        (10.0, 0.3, 2, 30 + 0.1 * 70),  # with two classes each sentinel on a wrong label did
-        (50.0, 0.5, 3, 25 + 0.5 * 75),
-        (100.0, 0.4, 5, 100.0),
-        (0.0, 0.4, 5, 10.0),
-        (6.0, 1.0, 2, 90 + 0.06 * 10),  # held at 0.9: some must remain
+        ([1.0, 5.0, 2.0, 0.0], 0, 1, (2 - 1, 2), (2 - 5, 2)),  # memorised
+        ([4.0, 1.0, 2.0, 3.0], 0, 1, (3 - 4, 3), (4 - 1, 0)),  # understood: given is the rival
+        ([0.0, 1.0, 8.0, 3.0], 0, 1, (8 - 0, 2), (8 - 1, 2)),  # both labels are wrong
+        ([4.0, 5.0, 2.0, 2.0], 0, 1, (2 - 4, None), (4 - 5, 0)),  # 2 and 3 tie
+        ([1.0, 1.0, 1.0, 1.0], 0, 1, (0, None), (0, None)),  # nothing known yet
+        ([1.0, 5.0, 2.0], 0, 1, (2 - 1, 2), (2 - 5, 2)),  # one class is left
+        ([1.0, 5.0], 0, 1, (5 - 1, 1), (1 - 5, 0)),  # the planted label is all there is
     ],
 )
-def test_percentile_corrected_by_hand(
-    percentile: float, noise_rate: float, num_classes: int, expected: float
+def test_a_sentinels_two_margins_and_rivals_by_hand(
+    logits: list[float],
+    given: int,
+    planted: int,
+    as_given: tuple[float, int | None],
+    as_planted: tuple[float, int | None],
 ) -> None:
-    found = correct_percentile(percentile, noise_rate, num_classes)
-    assert found == pytest.approx(expected)
+    """Rival None: any class that ties, but neither of the two labels."""
+    sentinels = make(10, len(logits))  # one of them
+    sentinels.shifts.fill_(planted - given)
+    row, index = torch.tensor([logits]), sentinels.indices
+    scored, _ = sentinels.observe(index, row, torch.tensor([planted]))
+    assert (scored.scores.item(), scored.labels.item()) == (as_given[0], given)
+    assert sentinels.ledger.current.item() == as_planted[0]
+    for rival, label, expected in (
+        (int(scored.rivals), given, as_given),
+        (int(sentinels.rivals[0]), planted, as_planted),
+    ):
+        assert rival == expected[1] if expected[1] is not None else rival != label
+        assert logits[rival] - logits[label] == expected[0]
 
 
-def test_memorised_is_the_share_of_those_seen_whose_margin_is_negative() -> None:
-    sentinels = make(50)  # five of them
-    sentinels.ledger.record(torch.tensor([0, 1, 3, 4]), torch.tensor([-1.0, 2.0, -0.5, -3.0]))
-    sentinels.close_epoch()
-    sentinels.ledger.record(torch.tensor([2]), torch.tensor([0.0]))
-    sentinels.close_epoch()
-    assert sentinels.memorised == [0.75, 0.0]
+def test_an_ordinary_examples_rival_is_any_other_class() -> None:
+    sentinels = make(10, 3)
+    index = (sentinels.indices + 1) % 10
+    scored, _ = sentinels.observe(index, torch.tensor([[1.0, 5.0, 2.0]]), torch.tensor([0]))
+    assert (scored.scores.item(), scored.rivals.item()) == (4.0, 1)
+    assert sentinels.ledger.current.isnan().all()
+    assert (sentinels.rivals[:-1] == -1).all()
+
+
+def test_scored_under_planted_labels_without_those_never_seen() -> None:
+    sentinels = make(50, 10)  # five of them
+    given = torch.arange(50, dtype=torch.int16) % 10
+    index = sentinels.indices[[0, 3, 4]]
+    labels = sentinels.plant(index, given[index].long())
+    logits = torch.nn.functional.one_hot(given[index].long(), 10) * 6.0
+    sentinels.observe(index, logits, labels)
+    sentinels.close_epoch(torch.zeros(50))
+    scored = sentinels.scored(given)
+    assert scored.scores.tolist() == [6.0] * 3
+    assert torch.equal(scored.labels, labels)
+    assert scored.rivals.tolist() == given[index].tolist()
+
+
+def test_known_are_those_with_a_score() -> None:
+    scored = Scored(torch.tensor([1.0, math.nan, 3.0]), torch.arange(3), torch.arange(3, 6)).known()
+    assert [column.tolist() for column in scored] == [[1.0, 3.0], [0, 2], [3, 5]]
+
+
+def test_closing_an_epoch_by_hand() -> None:
+    """Means 4 and -1, lower quartile -2, variances 1 and 1: six deviations, weight 6⁸."""
+    sentinels = make(50)
+    sentinels.ledger.record(torch.tensor([0, 1, 3, 4]), torch.tensor([3.0, 5.0, 3.0, 5.0]))
+    scores = torch.tensor([-2.0, 0.0] * 25)
+    assert sentinels.close_epoch(scores) == pytest.approx(6.0**8)
+    assert sentinels.separations == pytest.approx([6.0])
+    assert sentinels.ledger.values[[0, 1, 3, 4]].tolist() == [3.0, 5.0, 3.0, 5.0]
+    assert sentinels.ledger.current.isnan().all()
+
+
+def test_epochs_count_by_the_eighth_power_of_their_separation() -> None:
+    """Separations 2 and 1: the second epoch's share is 1 / (1 + 0.9 · 256)."""
+    sentinels = make(50)
+    for above in (2.0, 1.0):
+        sentinels.ledger.record(torch.arange(4), torch.tensor([-1.0, 1, -1, 1]) - 1 + above)
+        sentinels.close_epoch(torch.tensor([-1.0, 1.0] * 25))
+    assert sentinels.separations == pytest.approx([2.0, 1.0])
+    share = 1 / (1 + 0.9 * 256)
+    assert sentinels.ledger.values[0].item() == pytest.approx(0.0 - share)
+
+
+@pytest.mark.parametrize("below", [0.0, 5.0])
+def test_an_epoch_that_tells_nothing_apart_hardly_counts(below: float) -> None:
+    sentinels = make(50)
+    sentinels.ledger.record(torch.arange(5), torch.full((5,), -below))
+    assert sentinels.close_epoch(torch.zeros(50)) == pytest.approx(1e-24)
 
 
 def test_state_goes_over_whatever_the_seed() -> None:
     first, second = make(50, seed=1), make(50, seed=2)
-    first.ledger.record(torch.tensor([0, 3]), torch.tensor([-1.0, 2.0]))
-    first.close_epoch()
+    given = torch.arange(50) % 10
+    scores_of(first, torch.randn(50, 10), given)
+    first.close_epoch(torch.arange(50.0))
     second.load_state_dict(first.state_dict())
-    assert torch.equal(second.indices, first.indices)
-    assert torch.equal(second.shifts, first.shifts)
-    assert second.memorised == first.memorised == [0.5]
-    assert torch.equal(second.ledger.values.nan_to_num(-9), first.ledger.values.nan_to_num(-9))
-    second.close_epoch()
-    assert first.memorised == [0.5]  # a list of its own
+    for name in ("indices", "shifts", "rivals"):
+        assert torch.equal(getattr(second, name), getattr(first, name))
+    assert second.separations == first.separations
+    assert len(first.separations) == 1
+    assert torch.equal(second.ledger.values, first.ledger.values)
+    scores_of(second, torch.randn(50, 10), given)
+    before = first.rivals.clone()
+    second.close_epoch(torch.zeros(50))
+    assert len(first.separations) == 1  # a list of its own, and columns of its own
+    assert torch.equal(first.rivals, before)

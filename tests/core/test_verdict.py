@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual, Verdict, judge
-from oddly.core.sentinels import correct_percentile
+from oddly.core.confusion import find_shifts, look_up
+from oddly.core.sentinels import Scored
+from oddly.core.verdict import judge_by_sentinels
 from oddly.errors import InputError
 
 NAN = math.nan
@@ -21,10 +23,9 @@ COUNTERFACTUAL = Counterfactual.from_losses(torch.arange(11.0), "weights")
 
 
 def make(scores: list[float], labels: list[int], **options: Any) -> Verdict:
-    """Judged by score at threshold 5, by default between two classes; losses are 100 larger."""
+    """Judged at threshold 5, by default between two classes; losses are the scores."""
     options = {"percentile": 50.0, "epoch": 3, "num_classes": 2, **options}
-    suspicion = torch.tensor(scores)
-    return judge(suspicion, suspicion + 100, torch.tensor(labels), COUNTERFACTUAL, **options)
+    return judge(torch.tensor(scores), torch.tensor(labels), COUNTERFACTUAL, **options)
 
 
 def big(*scores: float) -> list[float]:
@@ -123,7 +124,7 @@ def test_strict_lets_an_ordinary_verdict_pass() -> None:
 def test_label_types(dtype: torch.dtype) -> None:
     scores = torch.tensor(big(9.0) + [9.0])
     labels = torch.tensor([0] * 6 + [1], dtype=dtype)
-    verdict = judge(scores, scores, labels, COUNTERFACTUAL, 50.0, 1, num_classes=2)
+    verdict = judge(scores, labels, COUNTERFACTUAL, 50.0, 1, num_classes=2)
     assert verdict.removed.tolist() == [5]
     assert verdict.spared_classes == (1,)
 
@@ -145,7 +146,7 @@ def test_to_pandas() -> None:
     assert table["keep"].tolist() == [True] * 5 + [False, True]
     assert table["threshold"].unique().tolist() == [5.0]
     row = table.iloc[5]
-    assert (row["score"], row["loss"]) == (7.0, 107.0)
+    assert (row["score"], row["loss"]) == (7.0, 7.0)
     assert row["counterfactual_percentile"] == pytest.approx(100 * 7 / 11)
     assert table.iloc[6][["loss", "score", "counterfactual_percentile"]].isna().all()
 
@@ -175,99 +176,90 @@ def test_state_goes_through_a_file() -> None:
     assert str(loaded) == repr(loaded) == str(saved)
 
 
-def judge_mixture(
-    noise: float, num_classes: int, percentile: float = 6.0, apart: float = 6.0
-) -> tuple[Verdict, Tensor]:
-    """40,000 examples and 4,000 sentinels, margins -3 ± 1 if right and `apart` more if wrong.
+def test_a_counterfactual_of_nothing_is_refused() -> None:
+    nothing = Counterfactual.from_losses(torch.empty(0), "wrong_label")
+    with pytest.raises(InputError, match="NaN"):
+        judge(torch.zeros(5), torch.zeros(5, dtype=torch.int64), nothing, 10.0, 1, 2)
 
-    Of the sentinels on wrong labels one in K - 1 hit the true one: they score like right ones.
+
+def draw(num_classes: int = 4, noise: float = 0.2) -> tuple[Scored, Tensor, Scored, Tensor]:
+    """5,000 examples, their losses, 500 sentinels, and who is wrong: margins of -3 or 2, ± 1.
+
+    The last example was never seen.
     """
     generator = torch.Generator().manual_seed(0)
 
-    def draw(wrong: Tensor) -> Tensor:
-        return apart * wrong - 3 + torch.randn(len(wrong), generator=generator)
+    def pick(size: int) -> Tensor:
+        return torch.randint(num_classes, (size,), generator=generator)
 
-    wrong = torch.rand(40_000, generator=generator) < noise
-    hit = torch.rand(4_000, generator=generator) < noise / (num_classes - 1)
-    scores, sentinels = draw(wrong), Counterfactual.from_losses(draw(~hit), "sentinels")
-    labels = torch.arange(40_000) % num_classes
-    verdict = judge(scores, scores, labels, sentinels, percentile, 5, num_classes)
-    return verdict, wrong
-
-
-@pytest.mark.parametrize("num_classes", [2, 3, 10, 100])
-@pytest.mark.parametrize("noise", [0.0, 0.05, 0.2, 0.4])
-def test_the_noise_rate_of_a_mixture(noise: float, num_classes: int) -> None:
-    verdict, _ = judge_mixture(noise, num_classes)
-    assert verdict.noise_rate is not None
-    rate, low, high = verdict.noise_rate
-    assert rate == pytest.approx(noise, abs=0.03)
-    assert low <= rate <= high
+    given = pick(5_000)
+    rivals = (given + 1 + torch.randint(num_classes - 1, (5_000,), generator=generator)) % (
+        num_classes
+    )
+    wrong = torch.rand(5_000, generator=generator) < noise
+    scores = torch.where(wrong, 2.0, -3.0) + torch.randn(5_000, generator=generator)
+    scores[-1], given[-1], rivals[-1], wrong[-1] = NAN, -1, -1, False
+    planted = pick(500)
+    margins = 2 + torch.randn(500, generator=generator)
+    sentinels = Scored(margins, planted, (planted + 1) % num_classes)
+    return Scored(scores, given.short(), rivals.short()), scores + 50, sentinels, wrong
 
 
-def f1(flagged: Tensor, wrong: Tensor) -> float:
-    return 2 * int((flagged & wrong).sum()) / int(flagged.sum() + wrong.sum())
+def test_by_sentinels_scores_are_shifted_and_the_rest_is_handed_on() -> None:
+    examples, losses, sentinels, wrong = draw()
+    shifts = find_shifts(examples, sentinels, 6.0, 4)
+    expected = examples.scores + look_up(shifts, examples)
+    verdict = judge_by_sentinels(examples, losses, sentinels, 6.0, 3, 4)
+    torch.testing.assert_close(verdict.scores, expected, equal_nan=True)
+    planted = (sentinels.scores + look_up(shifts, sentinels)).sort().values
+    torch.testing.assert_close(verdict.counterfactual.losses, planted)
+    assert torch.equal(verdict.keep, ~(verdict.scores >= verdict.threshold))
+    for found, column in ((verdict.losses, losses), (verdict.labels, examples.labels)):
+        torch.testing.assert_close(found, column, equal_nan=True)
+    assert verdict.rivals is not None
+    assert torch.equal(verdict.rivals, examples.rivals)
+    assert verdict.keep[-1]
+    assert ((~verdict.keep) == wrong).float().mean() > 0.97
+    assert verdict.counterfactual.source == "sentinels"
 
 
-@pytest.mark.parametrize("num_classes", [2, 3, 10])
-@pytest.mark.parametrize("noise", [0.1, 0.4])
-def test_where_right_and_wrong_lie_apart_the_cut_is_between_them(
-    noise: float, num_classes: int
-) -> None:
-    """With 40 % noise and three classes, a fifth of the sentinels score like right labels."""
-    verdict, wrong = judge_mixture(noise, num_classes)
-    assert -2 < verdict.threshold < 2
-    assert f1(~verdict.keep, wrong) > 0.97
+def test_rivals_have_a_column_of_their_own() -> None:
+    pytest.importorskip("pandas")
+    examples, losses, sentinels, _ = draw()
+    table = judge_by_sentinels(examples, losses, sentinels, 6.0, 3, 4).to_pandas()
+    assert list(table.columns[:3]) == ["index", "given_label", "rival_label"]
+    assert table["rival_label"].tolist() == examples.rivals.tolist()
 
 
-@pytest.mark.parametrize("num_classes", [2, 3, 10])
-@pytest.mark.parametrize(("noise", "apart"), [(0.1, 3.0), (0.2, 2.5), (0.3, 2.0)])
-def test_noise_rate_and_threshold_agree_also_where_right_and_wrong_overlap(
-    noise: float, apart: float, num_classes: int
-) -> None:
-    """The rate is the share above the cut that the rate itself corrects for accidental hits."""
-    verdict, _ = judge_mixture(noise, num_classes, percentile=10.0, apart=apart)
-    assert verdict.noise_rate is not None
-    rate, low, high = verdict.noise_rate
-    for assumed, percentile in ((rate, 10.0), (low, 20.0), (high, 5.0)):
-        corrected = correct_percentile(percentile, assumed, num_classes)
-        cut = verdict.counterfactual.threshold(corrected)
-        assert (verdict.scores >= cut).float().mean() == pytest.approx(assumed, abs=0.01)
-        if assumed == rate:
-            assert verdict.threshold <= cut + 0.02
+def test_rivals_go_through_a_file() -> None:
+    examples, losses, sentinels, _ = draw()
+    saved = judge_by_sentinels(examples, losses, sentinels, 6.0, 3, 4)
+    file = io.BytesIO()
+    torch.save(saved.state_dict(), file)
+    file.seek(0)
+    loaded = Verdict.from_state(torch.load(file, weights_only=True))
+    assert loaded.rivals is not None and saved.rivals is not None
+    assert torch.equal(loaded.rivals, saved.rivals)
+    assert loaded.noise_rate == saved.noise_rate
 
 
-@pytest.mark.parametrize("percentile", [0.0, 2.0, 10.0, 40.0])
-def test_no_more_wrong_ones_are_kept_than_the_percentile_allows(percentile: float) -> None:
-    verdict, wrong = judge_mixture(0.3, 3, percentile)
-    assert (verdict.scores[wrong] < verdict.threshold).float().mean() <= percentile / 100 + 0.02
+def test_with_a_target_precision_the_percentile_is_what_came_of_it() -> None:
+    verdicts = []
+    for target in (None, 0.5, 0.8, 0.99):
+        examples, losses, sentinels, _ = draw()
+        verdicts.append(
+            judge_by_sentinels(examples, losses, sentinels, 6.0, 3, 4, target_precision=target)
+        )
+    assert verdicts[0].percentile == 6.0
+    removed = [verdict.num_removed for verdict in verdicts[1:]]
+    assert removed == sorted(removed, reverse=True)
+    for verdict in verdicts[1:]:
+        below = (verdict.counterfactual.losses < verdict.threshold).float().mean()
+        assert verdict.percentile == pytest.approx(100 * below.item(), abs=1e-3)
 
 
-def test_the_noise_rates_interval_is_that_of_half_and_twice_the_percentile() -> None:
-    """Wrong and right overlap here, so that the cut matters."""
-    verdict, _ = judge_mixture(0.2, 100, apart=3.0)
-    assert verdict.noise_rate is not None
-    rate, low, high = verdict.noise_rate
-    for percentile, expected in ((12.0, low), (6.0, rate), (3.0, high)):
-        other, _ = judge_mixture(0.2, 100, percentile, apart=3.0)
-        assert other.noise_rate is not None
-        assert other.noise_rate[0] == expected
-    assert low < rate < high
-
-
-def test_the_interval_encloses_the_rate_also_where_hardly_anything_is_learnt() -> None:
-    """Right and wrong nearly alike: the rate is then another estimate's, the interval is not."""
-    verdict, _ = judge_mixture(0.2, 100, apart=1.0)
-    assert verdict.removed_fraction < 0.7  # the percentile alone would take over 0.7
-    assert verdict.noise_rate is not None
-    rate, low, high = verdict.noise_rate
-    assert low <= rate <= high
-
-
-def test_examples_never_seen_do_not_count_for_the_noise_rate() -> None:
-    sentinels = Counterfactual.from_losses(torch.linspace(5, 6, 50), "sentinels")
-    scores = torch.tensor([0.0] * 30 + [7.0] * 10 + [NAN] * 40)
-    labels = torch.tensor([0] * 40 + [-1] * 40)
-    verdict = judge(scores, scores, labels, sentinels, 6.0, 5, num_classes=10)
-    assert verdict.noise_rate == (0.25, 0.25, 0.25)
-    assert verdict.num_removed == 10
+def test_no_sentinel_observed_is_refused() -> None:
+    examples, losses, _, _ = draw()
+    none = Scored(torch.empty(0), *(torch.empty(0, dtype=torch.int64) for _ in range(2)))
+    with pytest.raises(InputError, match="no sentinel was observed"):
+        judge_by_sentinels(examples, losses, none, 6.0, 3, 4)

@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from oddly.core import KeepSampler
+from oddly.core.rule import PERCENTILES
 from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.erm import ERM
@@ -79,7 +80,7 @@ class Notes(ERM):
 def test_the_paper_prunes_after_three_eighths_by_default(epochs: int, expected: int) -> None:
     method = ODD(counterfactual="weights")
     method.setup(make_context(epochs))
-    assert method.denoiser.prune_after == expected
+    assert method.denoiser.rule.prune_after == expected
 
 
 def test_by_default_e_is_found_from_the_sentinels() -> None:
@@ -107,7 +108,7 @@ def test_the_papers_rule_undoes_every_departure() -> None:
     context, method = make_context(8), ODD(**PAPER_RULE)  # type: ignore[arg-type]
     method.setup(context)
     denoiser = method.denoiser
-    assert (denoiser.prune_after, denoiser.percentile) == (3, 10.0)
+    assert (denoiser.rule.prune_after, denoiser.rule.percentile) == (3, 10.0)
     assert (denoiser.sentinels, denoiser.ledger.statistic) == (None, "last")
 
 
@@ -122,8 +123,11 @@ def test_prunes_after_the_last_epoch_at_the_latest() -> None:
     [
         (ODD(prune_after=0), "prune_after counts finished epochs"),
         (ODD(percentile=-1), "percentile must be within"),
+        (ODD(target_precision=0.9), "target_precision is estimated from sentinels"),  # N = 30
+        (ODD(counterfactual="sentinels", target_precision=9.0), "target_precision must lie"),
+        (ODD(counterfactual="wrong_label", statistic="ema"), "goes with statistic last alone"),
         (ODD(statistic="max"), "statistic must be one of"),
-        (ODD(counterfactual="wishes"), "counterfactual must be sentinels or weights, not 'wishes'"),
+        (ODD(counterfactual="wishes"), "counterfactual must be one of"),
     ],
 )
 def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> None:
@@ -133,17 +137,24 @@ def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> 
 
 def test_settings_reach_the_denoiser() -> None:
     context = make_context(seed=6)
-    method = ODD(4, 25.0, "weights", "mean", 123, "head.fc", True)
+    method = ODD(4, 25.0, "weights", "mean", None, 123, "head.fc", True)
     method.setup(context)
     denoiser = method.denoiser
-    assert (denoiser.prune_after, denoiser.percentile, denoiser.draws) == (4, 25.0, 123)
+    assert (denoiser.rule.prune_after, denoiser.rule.percentile, denoiser.draws) == (4, 25.0, 123)
     assert (denoiser.head, denoiser.strict, denoiser.seed) == ("head.fc", True, 6)
     assert (denoiser.ledger.statistic, denoiser.sentinels) == ("mean", None)
     assert denoiser.sampler is context.sampler
     assert (denoiser.ledger.num_examples, denoiser.num_classes) == (N, K)
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+def test_a_target_precision_reaches_the_denoiser() -> None:
+    method = ODD(counterfactual="sentinels", target_precision=0.8)
+    method.setup(make_context())
+    assert method.denoiser.rule.target_precision == 0.8
+    assert method.denoiser.rule.percentile == 6.0
+
+
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 def test_finds_the_wrong_label_and_prunes_the_runs_sampler(counterfactual: str) -> None:
     context, method = make_context(), ODD(prune_after=2, counterfactual=counterfactual)
     method.setup(context)
@@ -208,7 +219,7 @@ def test_mixups_alpha_is_checked() -> None:
         ODDMixup(alpha=-1.0)
 
 
-@pytest.mark.parametrize("counterfactual", ["sentinels", "weights"])
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
 @pytest.mark.parametrize("done", [1, 3])
 def test_resumed_from_a_file_it_ends_alike(done: int, counterfactual: str) -> None:
     unbroken, broken, resumed = (

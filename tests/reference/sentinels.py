@@ -1,7 +1,8 @@
-"""Sentinels one example at a time: whose label is replaced by what, and the margins."""
+"""Sentinels one example at a time: whose label is replaced by what, the margins and the rivals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -17,17 +18,37 @@ def plant(
     ]
 
 
-def given_margin(logits: np.ndarray, given: int, planted: int) -> float:
-    """How far the best rival lies above the given label; a planted label is no rival if K > 2."""
-    rivals = [
-        float(logit)
-        for label, logit in enumerate(logits)
-        if label != given and (label != planted or len(logits) == 2)
-    ]
-    return max(rivals) - float(logits[given])
+def given_margin(logits: np.ndarray, given: int, planted: int) -> tuple[float, int]:
+    """How far the best rival lies above the given label, and which class that is.
+
+    A planted label is no rival, unless there are but two classes.
+    """
+    excluded = {given} if len(logits) == 2 else {given, planted}
+    return _margin(logits, given, excluded)
 
 
-def planted_margin(logits: np.ndarray, planted: int) -> float:
-    """How far the best rival lies above the planted label; its given label is a rival too."""
-    rivals = [float(logit) for label, logit in enumerate(logits) if label != planted]
-    return max(rivals) - float(logits[planted])
+def planted_margin(logits: np.ndarray, planted: int) -> tuple[float, int]:
+    """The same for the planted label; its given label is a rival too."""
+    return _margin(logits, planted, {planted})
+
+
+def _margin(logits: np.ndarray, label: int, excluded: set[int]) -> tuple[float, int]:
+    rivals = [(float(x), k) for k, x in enumerate(logits) if k not in excluded]
+    best, rival = max(rivals)
+    return best - float(logits[label]), rival
+
+
+def separation(planted: Sequence[float], scores: Sequence[float]) -> float:
+    """Sentinels' mean above the examples' lower quartile (an element), in joint deviations."""
+    planted = [x for x in planted if math.isfinite(x)]
+    scores = [x for x in scores if math.isfinite(x)]
+    if not planted or not scores:
+        return 0.0
+    quartile = sorted(scores)[(len(scores) - 1) // 4]
+    spread = math.sqrt((np.var(planted) + np.var(scores)) / 2)
+    return (float(np.mean(planted)) - quartile) / max(spread, 1e-12)
+
+
+def weigh(separated: float) -> float:
+    """How much an epoch of this separation counts."""
+    return max(separated, 0.001) ** 8

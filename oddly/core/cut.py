@@ -1,0 +1,163 @@
+"""Where to cut: a threshold on scores, from the scores of sentinels."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from oddly.core.counterfactual import Counterfactual
+
+ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
+TOLERANCE = 0.01  # F1 that close to the best counts as best
+EXCESS = 0.35  # removing that many more than seem to be wrong means: not learnt enough yet
+GRID = 512  # thresholds tried
+PROBED = 1_000_000  # examples that estimates look at
+HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
+ROUNDS = 16  # of halving: the noise rate to 0.002 %
+SALT = 0xC07
+
+
+def correct_percentile(percentile: float, noise_rate: float, num_classes: int) -> float:
+    """The percentile of all sentinels that is the p-th of the truly wrong ones.
+
+    A sentinel on a mislabelled example gets the true label with probability 1 / (K - 1); those,
+    η / (K - 1) of all, have low scores and say nothing about wrong labels.
+    """
+    right = min(noise_rate / (num_classes - 1), 0.9)
+    return 100 * (right + percentile / 100 * (1 - right))
+
+
+def cut_by_sentinels(
+    scores: Tensor,
+    sentinels: Counterfactual,
+    percentile: float,
+    num_classes: int,
+    target_precision: float | None = None,
+) -> tuple[float, tuple[float, float, float]]:
+    """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
+
+    The rate is the share of examples above the cut, its interval what twice and half the
+    percentile would give. It speaks of labels that look random; human confusions hide better.
+
+    A fixed percentile gives recall away where right and wrong labels hardly overlap, and most
+    right labels where a network has hardly learnt yet: there the cut is the one with the best
+    estimated F1. `target_precision` takes the place of the percentile.
+    """
+    ordered = ordered_sample(scores)
+    threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
+    _, low = _settle(ordered, sentinels, min(2 * percentile, 100), num_classes)
+    _, high = _settle(ordered, sentinels, percentile / 2, num_classes)
+    mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
+    best = mixture.best_cut()
+    if target_precision is not None:
+        # Human confusions hide below the upper half, some right labels lie above the cut: the
+        # truth is between the two estimates. Out of reach means to remove nothing.
+        likely = mixture._replace(rate=(rate + mixture.rate) / 2)
+        threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
+    elif best.f1 >= ENOUGH:
+        threshold = min(threshold, best.lowest)
+    elif rate > mixture.rate + EXCESS:
+        threshold, rate = best.threshold, mixture.rate
+        low, high = min(low, rate), max(high, rate)
+    return threshold, (rate, low, high)
+
+
+def _settle(
+    ordered: Tensor,
+    sentinels: Counterfactual,
+    percentile: float,
+    num_classes: int,
+    recall: float = 1.0,
+) -> tuple[float, float]:
+    """The threshold, and the noise rate: the share of examples above it, over `recall`.
+
+    The more noise is assumed, the higher the threshold and the less lies above: the rate where
+    both agree is found by halving. (Taking turns would swing to and fro where classes are few.)
+    """
+    low, high, threshold, rate = 0.0, 1.0, math.nan, 0.0
+    for _ in range(ROUNDS):
+        assumed = (low + high) / 2
+        threshold = sentinels.threshold(correct_percentile(percentile, assumed, num_classes))
+        rate = min(_share_above(ordered, threshold) / recall, 1.0)
+        low, high = (assumed, high) if rate > assumed else (low, assumed)
+    return threshold, rate
+
+
+class BestCut(NamedTuple):
+    """The threshold with the best F1 that can be expected."""
+
+    threshold: float
+    lowest: float
+    """The lowest threshold whose F1 is as good within the estimate's accuracy."""
+    f1: float
+
+
+class Mixture(NamedTuple):
+    """What thresholds would do, were all wrong labels as random as the sentinels'."""
+
+    cuts: Tensor  # (GRID,) thresholds, ascending
+    recall: Tensor  # (GRID,) share of wrong labels at or above each
+    flagged: Tensor  # (GRID,) share of all examples
+    rate: float
+    """The noise rate η."""
+    hopeless: bool
+    """Right labels look as wrong as the sentinels."""
+
+    def best_cut(self) -> BestCut:
+        """F1 = 2 η R / (share of examples above T + η) at its largest."""
+        f1 = 2 * self.rate * self.recall / (self.flagged + self.rate).clamp(min=1e-12)
+        f1 = f1 * (not self.hopeless)  # "all are wrong" would be a perfect guess
+        lowest = int((f1 >= f1.max() - TOLERANCE).nonzero()[0])
+        return BestCut(float(self.cuts[f1.argmax()]), float(self.cuts[lowest]), float(f1.max()))
+
+    def cut_for(self, precision: float) -> float:
+        """The lowest threshold from which on that share is wrong; infinity where there is none."""
+        reached = self.rate * self.recall >= precision * self.flagged
+        missed = (~reached).nonzero()
+        first = int(missed[-1]) + 1 if len(missed) else 0
+        hopeless = self.hopeless or first == len(self.cuts)
+        return math.inf if hopeless else float(self.cuts[first])
+
+
+def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mixture:
+    """Examples, in ascending order of score, as a mixture of right labels and sentinel-like ones.
+
+    Recall R(T) is the share of sentinels above T, the noise rate η what the upper half of the
+    sentinels implies.
+    """
+    wrapped = Counterfactual(sentinels, "sentinels")
+    upper, rate = _settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
+    right = min(rate / (num_classes - 1), 0.9)
+    cuts = torch.linspace(float(sentinels[0]), upper, GRID)
+    recall = 1 - torch.searchsorted(sentinels, cuts) / len(sentinels)
+    recall = recall.div(1 - right).clamp(max=1)
+    flagged = 1 - torch.searchsorted(ordered, cuts) / len(ordered)
+    flagged = flagged.maximum(rate * recall)  # no fewer than are found, lest F1 exceed 1
+    return Mixture(cuts, recall, flagged, rate, rate + right >= HOPELESS)
+
+
+def probe(count: int) -> slice | Tensor:
+    """Which of so many examples estimates look at: all, or a random million, which tell as well."""
+    if count <= PROBED:
+        return slice(None)
+    return torch.randint(count, (PROBED,), generator=torch.Generator().manual_seed(SALT))
+
+
+def known(scores: Tensor) -> Tensor:
+    """Those that are numbers, or a random million of them."""
+    scores = scores[probe(len(scores))]
+    return scores[scores.isfinite()]
+
+
+def ordered_sample(scores: Tensor) -> Tensor:
+    """The same on the CPU, in ascending order."""
+    return known(scores).cpu().sort().values
+
+
+def _share_above(ordered: Tensor, threshold: float) -> float:
+    """Of ascending scores, the share at or above the threshold."""
+    below = int(torch.searchsorted(ordered, torch.tensor(threshold)))
+    return 1 - below / max(1, len(ordered))

@@ -1,0 +1,70 @@
+"""What a verdict goes by: the settings of a `Denoiser`, checked and filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oddly.errors import InputError
+
+PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
+"""Where the threshold comes from, with its default percentile."""
+PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How the threshold is found, and when."""
+
+    counterfactual: str
+    statistic: str
+    percentile: float
+    epochs: int | None
+    prune_after: int | None
+    """E; None: the sentinels say when."""
+    target_precision: float | None
+
+    @classmethod
+    def choose(
+        cls,
+        can_plant: bool,
+        counterfactual: str | None,
+        statistic: str | None,
+        percentile: float | None,
+        epochs: int | None,
+        prune_after: int | None,
+        target_precision: float | None,
+    ) -> Rule:
+        """Fill in what was left open (None)."""
+        if counterfactual is None:
+            counterfactual = "sentinels" if can_plant else "weights"
+        if counterfactual not in PERCENTILES:
+            known = ", ".join(PERCENTILES)
+            raise InputError(f"counterfactual must be one of {known}, not '{counterfactual}'")
+        if statistic is None:
+            statistic = "last" if counterfactual == "wrong_label" else "ema"
+        if percentile is None:
+            percentile = PERCENTILES[counterfactual]
+        rule = cls(counterfactual, statistic, percentile, epochs, prune_after, target_precision)
+        rule.check()
+        if prune_after is None and epochs and counterfactual != "sentinels":
+            prune_after = max(1, round(PAPER_SHARE * epochs))
+        return cls(counterfactual, statistic, percentile, epochs, prune_after, target_precision)
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        epochs, prune_after = self.epochs, self.prune_after
+        if not 0 <= self.percentile <= 100:
+            raise InputError(f"percentile must be within 0..100, not {self.percentile:g}")
+        if prune_after is None and epochs is None:
+            raise InputError("say when to prune: prune_after=E, or epochs=… to find E by itself")
+        if prune_after is not None and prune_after < 1:
+            raise InputError(f"prune_after counts finished epochs: at least 1, not {prune_after}")
+        if epochs is not None and (prune_after or 1) > epochs:
+            raise InputError(f"prune_after = {prune_after or 1} lies beyond the {epochs} epochs")
+        if self.counterfactual == "wrong_label" and self.statistic != "last":
+            raise InputError("counterfactual wrong_label goes with statistic last alone")
+        precision = self.target_precision
+        if precision is not None and self.counterfactual != "sentinels":
+            raise InputError("target_precision is estimated from sentinels: leave counterfactual")
+        if precision is not None and not 0 < precision < 1:
+            raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")

@@ -1,0 +1,113 @@
+"""What is filled in where a setting was left open, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from oddly.core.rule import PERCENTILES, Rule
+from oddly.errors import InputError
+
+
+def choose(**options: Any) -> Rule:
+    """Forty epochs and a dataset that can be planted, unless told otherwise."""
+    open_settings: dict[str, Any] = {
+        "can_plant": True,
+        "counterfactual": None,
+        "statistic": None,
+        "percentile": None,
+        "epochs": 40,
+        "prune_after": None,
+        "target_precision": None,
+    }
+    return Rule.choose(**{**open_settings, **options})
+
+
+def test_sentinels_where_they_can_be_planted() -> None:
+    assert choose() == Rule("sentinels", "ema", 6.0, 40, None, None)
+
+
+def test_the_weights_where_they_cannot() -> None:
+    assert choose(can_plant=False) == Rule("weights", "ema", 10.0, 40, 15, None)
+
+
+def test_wrong_labels_go_by_the_last_epoch() -> None:
+    assert choose(counterfactual="wrong_label") == Rule("wrong_label", "last", 10.0, 40, 15, None)
+
+
+@pytest.mark.parametrize("counterfactual", PERCENTILES)
+def test_what_is_said_is_taken(counterfactual: str) -> None:
+    rule = choose(
+        can_plant=False,
+        counterfactual=counterfactual,
+        statistic="last",
+        percentile=33.0,
+        prune_after=7,
+    )
+    assert rule == Rule(counterfactual, "last", 33.0, 40, 7, None)
+
+
+@pytest.mark.parametrize("zero", [0, 0.0])
+def test_percentile_zero_is_not_an_open_one(zero: float) -> None:
+    assert choose(percentile=zero).percentile == 0
+
+
+@pytest.mark.parametrize("counterfactual", ["weights", "wrong_label"])
+@pytest.mark.parametrize(
+    ("epochs", "expected"), [(200, 75), (40, 15), (96, 36), (8, 3), (2, 1), (1, 1)]
+)
+def test_the_paper_prunes_after_three_eighths(
+    counterfactual: str, epochs: int, expected: int
+) -> None:
+    assert choose(counterfactual=counterfactual, epochs=epochs).prune_after == expected
+
+
+def test_with_e_given_the_epochs_need_not_be() -> None:
+    assert choose(epochs=None, prune_after=3).prune_after == 3
+    assert choose(epochs=3, prune_after=3).prune_after == 3  # the last, too
+
+
+@pytest.mark.parametrize("precision", [0.01, 0.5, 0.99])
+def test_a_target_precision(precision: float) -> None:
+    assert choose(target_precision=precision).target_precision == precision
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"counterfactual": "guess"},
+            "counterfactual must be one of sentinels, weights, wrong_label, not 'guess'",
+        ),
+        ({"percentile": 101.0}, r"percentile must be within 0\.\.100, not 101"),
+        ({"percentile": -0.5}, r"percentile must be within 0\.\.100, not -0\.5"),
+        ({"percentile": math.nan}, r"percentile must be within 0\.\.100, not nan"),
+        ({"epochs": None}, r"say when to prune: prune_after=E, or epochs=…"),
+        ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
+        ({"prune_after": 41}, "prune_after = 41 lies beyond the 40 epochs"),
+        ({"epochs": 0}, "lies beyond the 0 epochs"),
+        (
+            {"counterfactual": "wrong_label", "statistic": "ema"},
+            "counterfactual wrong_label goes with statistic last alone",
+        ),
+        (
+            {"counterfactual": "wrong_label", "statistic": "mean"},
+            "counterfactual wrong_label goes with statistic last alone",
+        ),
+        (
+            {"counterfactual": "weights", "target_precision": 0.9},
+            "target_precision is estimated from sentinels",
+        ),
+        ({"can_plant": False, "target_precision": 0.9}, "target_precision is estimated from"),
+        ({"target_precision": 0.0}, "target_precision must lie between 0 and 1, not 0"),
+        ({"target_precision": 1.0}, "target_precision must lie between 0 and 1, not 1"),
+        ({"target_precision": 90.0}, "target_precision must lie between 0 and 1, not 90"),
+        ({"target_precision": math.nan}, "target_precision must lie between 0 and 1, not nan"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        choose(**options)
+    assert "\n" not in str(caught.value)
