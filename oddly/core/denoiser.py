@@ -8,11 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 
+from oddly.core.backlog import Backlog
 from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger, merge_latest, merge_mean
-from oddly.core.rule import Rule
+from oddly.core.rule import Rule, check_labels
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import SMALLEST, Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
@@ -92,7 +93,7 @@ class Denoiser:
             self.sentinels = Sentinels(num_examples, num_classes, self.rule.statistic, seed)
             if dataset is not None:
                 dataset.plant(self.sentinels.indices, self.sentinels.shifts, num_classes)
-        self.stopwatch = Stopwatch()
+        self.stopwatch, self._backlog = Stopwatch(), Backlog()
         self.epoch = 0
         self.verdict: Verdict | None = None
         # Given labels as observed, so that no class is emptied; beside margins also losses and
@@ -128,17 +129,27 @@ class Denoiser:
         with self.stopwatch(logits.device):
             labels = labels.to(logits.device, non_blocking=True)
             if logits.device.type == "cpu":
-                self._check_labels(labels)
-            logits = logits.detach().float()
-            if self.sentinels is None:
-                slots = self.ledger.record(index, plain_losses(logits, labels))
-                if self.wrong_labels:
-                    self.wrong_labels.observe(index, logits, labels)
-            else:
-                slots, labels = self._observe_margins(self.sentinels, index, logits, labels)
-            if self._labels.device != labels.device:
-                self._labels = self._labels.to(labels.device)
-            self._labels.scatter_(0, slots, labels.to(self._labels.dtype))
+                check_labels(labels, self.num_classes)
+                self._note(index, logits.detach().float(), labels)
+            elif self._backlog.add(index, logits, labels):
+                self._catch_up()
+
+    @torch.no_grad()
+    def _catch_up(self) -> None:
+        """Note what was put aside."""
+        if (waiting := self._backlog.take()) is not None:
+            self._note(*waiting)
+
+    def _note(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
+        if self.sentinels is None:
+            slots = self.ledger.record(index, plain_losses(logits, labels))
+            if self.wrong_labels:
+                self.wrong_labels.observe(index, logits, labels)
+        else:
+            slots, labels = self._observe_margins(self.sentinels, index, logits, labels)
+        if self._labels.device != labels.device:
+            self._labels = self._labels.to(labels.device)
+        self._labels.scatter_(0, slots, labels.to(self._labels.dtype))
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
@@ -148,6 +159,7 @@ class Denoiser:
         if self.verdict is not None:
             return None
         with self.stopwatch(self._labels.device):
+            self._catch_up()
             self._check_loader()
             weight = 1.0
             if self.sentinels:
@@ -184,6 +196,7 @@ class Denoiser:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on: tensors and plain numbers only."""
+        self._catch_up()
         return {
             "epoch": self.epoch,
             "seconds": self.seconds,
@@ -253,9 +266,8 @@ class Denoiser:
         merge_mean(self.ledger.current)
 
     def _is_time(self) -> bool:
-        if self.rule.prune_after is not None:
+        if self.rule.prune_after is not None or not (self.sentinels and self.rule.epochs):
             return self.epoch == self.rule.prune_after
-        assert self.sentinels and self.rule.epochs
         return self.sentinels.say_now(self.rule.epochs, self.ledger.values)
 
     def _judge(self, model: nn.Module) -> Verdict:
@@ -286,12 +298,3 @@ class Denoiser:
         labels = self._labels[:-1]
         merge_latest(labels, labels >= 0)
         return labels
-
-    def _check_labels(self, labels: Tensor) -> None:
-        if not labels.numel():
-            return
-        low, high = (bound.item() for bound in labels.aminmax())
-        if low < 0 or high >= self.num_classes:
-            raise InputError(
-                f"label {low if low < 0 else high} is outside 0..{self.num_classes - 1}"
-            )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
@@ -68,3 +70,12 @@ class Rule:
             raise InputError("target_precision is estimated from sentinels: leave counterfactual")
         if precision is not None and not 0 < precision < 1:
             raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
+
+
+def check_labels(labels: Tensor, num_classes: int) -> None:
+    """Refuse labels that are no class."""
+    if not labels.numel():
+        return
+    low, high = (bound.item() for bound in labels.aminmax())
+    if low < 0 or high >= num_classes:
+        raise InputError(f"label {low if low < 0 else high} is outside 0..{num_classes - 1}")
