@@ -70,12 +70,12 @@ def _train(job: Job, parts: Parts, data: LabelledData, conditions: Conditions) -
     model = fast_model(parts)
     epochs = parts.config.epochs or 0
     while len(curve) < epochs:
-        if _too_late(curve, trained_before, conditions.deadline):
+        if too_late(curve, trained_before, conditions.deadline):
             break
         row = run_epoch(parts, model, len(curve), Watcher())
         curve.append({name: row[name] for name in CURVE})
         last = len(curve) == epochs
-        if not last and checkpointer.due(_too_late(curve, trained_before, conditions.deadline)):
+        if not last and checkpointer.due(too_late(curve, trained_before, conditions.deadline)):
             checkpointer.save({**snapshot(parts, len(curve), 0.0), "curve": curve})
     parts.test_feed = test_feed
     done = len(curve) == epochs
@@ -95,7 +95,7 @@ def _plain_epochs(job: Job, data: LabelledData) -> int:
     return (job.case.recipe or data.recipe).epochs
 
 
-def _too_late(curve: list[dict[str, Any]], before: int, deadline: float | None) -> bool:
+def too_late(curve: list[dict[str, Any]], before: int, deadline: float | None) -> bool:
     """Whether one more epoch, as long as the longest of this sitting, would end too late."""
     longest = max((row["seconds"] for row in curve[before:]), default=0.0)
     return deadline is not None and time.time() + longest > deadline
