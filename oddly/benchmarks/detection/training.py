@@ -47,12 +47,16 @@ def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
     store = conditions.store
     with torch.random.fork_rng():
         data = store.load(job.case, job.seed, conditions.data_dir)
+        parts = build(job.config(data, conditions.device), job.select(data))
+        job.install(parts)
         try:
-            parts = build(job.config(data, conditions.device), job.select(data))
-            job.install(parts)
             return _train(job, parts, data, conditions)
+        except torch.OutOfMemoryError:
+            raise InputError(
+                f"{job.case.name}, {job.name}: the device's memory is full; use fewer --jobs"
+            ) from None
         except InputError as error:
-            # Its own fault, and it would be again: stored, so that the rest can go on.
+            # The training's own fault, and it would be again: stored, so that the rest can go on.
             store.write_job(job, {}, {"job": job.name, "error": str(error)})
             return {"done": True, "error": str(error), "passes": 0}
 
