@@ -116,7 +116,7 @@ class Plain(Job):
 
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         losses = predict(parts.model, parts.train_feed, parts.bf16).losses
-        return {"losses": losses.numpy()}, len(losses)
+        return {"losses": losses.numpy()}, 0  # the sweep is for our table, not part of it
 
     def describe(self, parts: Parts) -> dict[str, Any]:
         return dict(test_accuracies(parts))
@@ -142,6 +142,10 @@ class WarmUp(Plain):
             learning_rate=config.learning_rate / 5,
             schedule="constant",
         )
+
+    def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
+        arrays, _ = super().collect(parts, data)
+        return arrays, len(data.train)
 
     def describe(self, parts: Parts) -> dict[str, Any]:
         return {}
