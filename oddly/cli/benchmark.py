@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json as json_format
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from oddly.cli.app import Json, app, print_figures
+from oddly.cli.app import Json, app, err_console, fail, out_console, print_figures
 
 benchmark = typer.Typer(help="Measure what denoising costs.", no_args_is_help=True)
 app.add_typer(benchmark, name="benchmark")
@@ -40,3 +42,64 @@ def ledger(
     from oddly.benchmarks.ledger import measure
 
     print_figures(measure(examples), json)
+
+
+@benchmark.command()
+def detection(
+    next_: Annotated[
+        bool, typer.Option("--next", help="Train what is missing, most valuable first.")
+    ] = False,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Stop after so long; call again to go on.")
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Trainings at a time, as processes on the same device.")
+    ] = 1,
+    cases: Annotated[
+        list[str] | None, typer.Option(help="Only these (commas, or repeat the option).")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option(help="Only these (commas, or repeat the option).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise, first weights and order.")] = 0,
+    small: Annotated[bool, typer.Option("--small", help="A minute on a CPU, for tests.")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="First remove what is stored of these cells.")
+    ] = False,
+    results: Annotated[
+        Path | None, typer.Option(help="One JSON per cell [oddly/results/detection].")
+    ] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="What trainings leave [runs/detection].")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where the official folders lie.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    json: Json = False,
+) -> None:
+    """Who finds the wrong labels: our default, the paper's rule and the rivals."""
+    from oddly.benchmarks.detection.run import measure
+    from oddly.benchmarks.detection.table import format_rows
+
+    try:
+        found = measure(
+            next_,
+            minutes,
+            jobs,
+            cases or (),
+            methods or (),
+            seed,
+            small,
+            results,
+            work,
+            data_dir,
+            device,
+            forget,
+            tell=lambda line: err_console.print(line, highlight=False),
+        )
+    except KeyboardInterrupt:
+        fail("stopped; call the same again to go on", 130)
+    if json:
+        print(json_format.dumps(found))
+    else:
+        for line in format_rows(found["rows"]):
+            out_console.print(line, highlight=False, markup=False, soft_wrap=True)

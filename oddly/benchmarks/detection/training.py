@@ -1,0 +1,138 @@
+"""Train one job: the engine's own epochs, but no run folder and no test before the last epoch.
+
+A job that is stopped, by the clock or by force, goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from oddly.benchmarks.detection.jobs import Job
+from oddly.benchmarks.detection.store import Store
+from oddly.data.base import LabelledData
+from oddly.engine.build import Parts, build
+from oddly.engine.checkpoint import Checkpointer, load_checkpoint
+from oddly.engine.loop import fast_model, restore, run_epoch, snapshot
+from oddly.engine.outcome import describe_device
+from oddly.engine.watch import Watcher
+from oddly.errors import InputError
+from oddly.records import environment
+
+MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
+"""Fields of a config that say where it ran; the surroundings are stored apart."""
+CURVE = ("lr", "train_loss", "kept", "seconds")
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Where and until when to train."""
+
+    store: Store
+    data_dir: Path | None = None
+    device: str = "auto"
+    deadline: float | None = None
+    """On the clock `time.time`, which processes share."""
+    at_once: int = 1
+    """Jobs that share the device: seconds mean little without it."""
+
+
+def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
+    """Train until done, or until the time is up; a report of this sitting."""
+    store = conditions.store
+    with torch.random.fork_rng():
+        data = store.load(job.case, job.seed, conditions.data_dir)
+        parts = build(job.config(data, conditions.device), job.select(data))
+        job.install(parts)
+        try:
+            return _train(job, parts, data, conditions)
+        except torch.OutOfMemoryError:
+            raise InputError(
+                f"{job.case.name}, {job.name}: the device's memory is full; use fewer --jobs"
+            ) from None
+        except InputError as error:
+            # The training's own fault, and it would be again: stored, so that the rest can go on.
+            store.write_job(job, {}, {"job": job.name, "error": str(error)})
+            return {"done": True, "error": str(error), "passes": 0}
+
+
+def _train(job: Job, parts: Parts, data: LabelledData, conditions: Conditions) -> dict[str, Any]:
+    folder = conditions.store.checkpoints(job)
+    folder.mkdir(parents=True, exist_ok=True)
+    curve: list[dict[str, Any]] = []
+    if state := load_checkpoint(folder):
+        restore(parts, state, folder)
+        curve = state["curve"]
+    trained_before = len(curve)
+    test_feed, parts.test_feed = parts.test_feed, None  # the last epoch's figures are enough
+    checkpointer = Checkpointer(folder)
+    model = fast_model(parts)
+    epochs = parts.config.epochs or 0
+    while len(curve) < epochs:
+        if too_late(curve, trained_before, conditions.deadline):
+            break
+        row = run_epoch(parts, model, len(curve), Watcher())
+        curve.append({name: row[name] for name in CURVE})
+        last = len(curve) == epochs
+        if not last and checkpointer.due(too_late(curve, trained_before, conditions.deadline)):
+            checkpointer.save({**snapshot(parts, len(curve), 0.0), "curve": curve})
+    parts.test_feed = test_feed
+    done = len(curve) == epochs
+    if done:
+        _keep(job, parts, data, curve, conditions)
+        shutil.rmtree(folder)
+    new = curve[trained_before:]
+    return {
+        "done": done,
+        "passes": sum(row["kept"] for row in new),
+        "plain_passes": len(data.train) * _plain_epochs(job, data),
+        "seconds": sum(row["seconds"] for row in new),
+    }
+
+
+def _plain_epochs(job: Job, data: LabelledData) -> int:
+    return (job.case.recipe or data.recipe).epochs
+
+
+def too_late(curve: list[dict[str, Any]], before: int, deadline: float | None) -> bool:
+    """Whether one more epoch, as long as the longest of this sitting, would end too late."""
+    longest = max((row["seconds"] for row in curve[before:]), default=0.0)
+    return deadline is not None and time.time() + longest > deadline
+
+
+def _keep(
+    job: Job,
+    parts: Parts,
+    data: LabelledData,
+    curve: list[dict[str, Any]],
+    conditions: Conditions,
+) -> None:
+    begun = time.perf_counter()
+    arrays, forward = job.collect(parts, data)
+    config = {k: v for k, v in parts.config.to_dict().items() if k not in MACHINE}
+    info = {
+        "job": job.name,
+        "what": (type(job).__doc__ or "").strip().splitlines()[0],
+        "case": asdict(job.case),
+        "seed": job.seed,
+        "config": config,
+        "plain_epochs": _plain_epochs(job, data),
+        "precision": "bf16" if parts.bf16 else "fp32",
+        **job.describe(parts),
+        "trained_passes": sum(row["kept"] for row in curve),
+        "forward_passes": forward,
+        "seconds": sum(row["seconds"] for row in curve) + time.perf_counter() - begun,
+        "jobs_at_once": conditions.at_once,
+        "curve": {name: [_short(row[name]) for row in curve] for name in CURVE},
+        "environment": environment(describe_device(parts.device)),
+    }
+    conditions.store.write_job(job, arrays, info)
+
+
+def _short(value: float) -> float:
+    return value if isinstance(value, int) else float(f"{value:.5g}")
