@@ -7,8 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from oddly.errors import InputError, unknown_name
-from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.base import Batch, Context, Method, Stage, StepOutput, Trusted
 from oddly.methods.erm import ERM
+from oddly.methods.judgement import Judgement
 from oddly.methods.mixup import Mixup
 from oddly.methods.odd import ODD, PAPER_RULE, ODDMixup
 
@@ -79,8 +80,11 @@ __all__ = [
     "PRESETS",
     "Batch",
     "Context",
+    "Judgement",
     "Method",
+    "Stage",
     "StepOutput",
+    "Trusted",
     "build_method",
     "settings_of",
 ]
