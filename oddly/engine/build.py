@@ -187,6 +187,7 @@ def build_context(
         num_classes=len(data.class_names),
         epochs=sum(stage.epochs for stage in stages),
         seed=config.order_seed,
+        batch_size=config.batch_size or 0,
         stage=stages[0],
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import torch
@@ -83,6 +83,7 @@ class Context:
     seed: int
     epoch: int = 0
     """Finished epochs."""
+    batch_size: int = 0
     given_labels: Tensor = torch.empty(0, dtype=torch.int64)  # (N,)
     trusted: Trusted | None = None
     """Where the method declares `needs_trusted_labels`."""
@@ -126,7 +127,8 @@ class Method(ABC):
     state: ClassVar[Sequence[str]] = ()
     """Attributes to save: tensors, parameters, networks, plain values, judgements."""
 
-    judgement: ClassVar[Judgement | None] = None
+    judgement: Judgement | None = field(default=None, init=False, repr=False, compare=False)
+    """What a method without a verdict of ODD's kind has found; set when it is known."""
 
     @abstractmethod
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import torch
 from torch import Tensor
 
 
@@ -36,6 +37,16 @@ class Judgement:
         if not bool(keep.any()):
             keep, rule = ~keep, f"{rule}; it would remove everything, so nothing goes"
         return cls(keep.detach().cpu(), scores.detach().float().cpu(), threshold, epoch, rule)
+
+    @classmethod
+    def from_table(cls, table: Tensor, labels: Tensor, epoch: int, rule: str) -> Judgement:
+        """Hold an example for mislabelled when its row of (N, K) names another class.
+
+        Its score is by how much: the largest other entry less that of its label.
+        """
+        own = table.gather(1, labels[:, None]).squeeze(1)
+        others = table.scatter(1, labels[:, None], -torch.inf).amax(1)
+        return cls.by_mask(own >= others, others - own, epoch, rule, 0.0)
 
     @property
     def num_removed(self) -> int:
