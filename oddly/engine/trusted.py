@@ -19,6 +19,7 @@ from oddly.methods import Batch
 
 DEFAULT = 1_000
 LARGEST_SHARE = 0.1
+FEWEST = 2  # batch normalisation cannot train on a single example
 SALT = 0x7257
 
 
@@ -39,6 +40,8 @@ def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledDat
         places = choose_trusted(data, config, None if asked is None else int(asked))
         assert data.true_labels is not None
         true_labels = data.true_labels[places]
+    if len(places) < FEWEST:
+        raise InputError(f"{asked}: {config.method} needs at least {FEWEST} trusted examples")
     mask = torch.ones(len(data.train), dtype=torch.bool)
     mask[places] = False
     rest = mask.nonzero().flatten()
@@ -63,12 +66,15 @@ def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) ->
     most = int(LARGEST_SHARE * len(data.train))
     if number is None:
         number = min(DEFAULT, most)
-    if not 1 <= number <= most:
+    if most < FEWEST:
         raise InputError(
-            f"--trusted {number}: {data.name} can spare 1..{most:,} of its {len(data.train):,}"
-            " training examples (a tenth)"
-            if most
-            else f"{data.name} has too few training examples to hold trusted ones out"
+            f"{config.method} needs trusted labels, and a tenth of the {len(data.train)} training"
+            " examples is too few; give --trusted FILE, a table of the ids you vouch for"
+        )
+    if not FEWEST <= number <= most:
+        raise InputError(
+            f"--trusted {number}: {data.name} can spare {FEWEST}..{most:,} of its"
+            f" {len(data.train):,} training examples (a tenth)"
         )
     generator = torch.Generator().manual_seed(config.noise_seed + SALT)
     shuffled = torch.randperm(len(data.train), generator=generator)

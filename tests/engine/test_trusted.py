@@ -84,8 +84,8 @@ def test_ids_that_the_user_vouches_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trusted", "message"),
     [
-        (13, "--trusted 13: synthetic can spare 1..12 of its 120 training examples"),
-        ("0", "can spare 1..12"),
+        (13, "--trusted 13: synthetic can spare 2..12 of its 120 training examples"),
+        ("0", "can spare 2..12"),
         ("nowhere.csv", "trusted: nowhere.csv does not exist"),
     ],
 )
@@ -99,7 +99,7 @@ def test_with_neither_true_labels_nor_a_file() -> None:
     data = replace(synthetic(), true_labels=None)
     with pytest.raises(InputError, match=r"needy needs trusted labels.*give --trusted FILE"):
         build(RunConfig("mine", method="needy"), data)
-    with pytest.raises(InputError, match="too few training examples"):
+    with pytest.raises(InputError, match="a tenth of the 9 training examples is too few"):
         build(NOISY, synthetic(per_class=3))
 
 
