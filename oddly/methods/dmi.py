@@ -35,7 +35,7 @@ class DMI(Method):
     about single examples.
     """
 
-    rate: float = 1e-3
+    rate: float = 1e-5
     """Learning rate of the second stage, as a share of the run's; theirs: 1e-6 after 1e-2."""
     second_share: float = 1.0
     """Length of the second stage, as a share of the epochs."""

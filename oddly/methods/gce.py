@@ -14,6 +14,7 @@ from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
 SMALLEST = 1e-7  # a probability of 0 has no gradient of its power
+LEARNT = 0.1  # a class of which a smaller share is believed has not been learnt yet
 
 
 @dataclass
@@ -61,8 +62,9 @@ class GCE(Method):
 class TruncatedGCE(GCE):
     """w_i (L_q(p_y) - L_q(k)), w_i = 1 where p_y > k in a sweep of the present network, else 0.
 
-    All w_i are 1 until a third of the epochs. Departure: the sweeps use the present network, not
-    the best so far, which would have to be chosen on a test set.
+    All w_i are 1 until a third of the epochs. Departures: the sweeps use the present network, not
+    the best so far, which would have to be chosen on a test set; and a class that the network does
+    not know yet keeps its weights, or it would never come to know it.
     """
 
     start: int | None = None
@@ -83,9 +85,12 @@ class TruncatedGCE(GCE):
             return
         p = context.probabilities(context.model)
         self.confidences = p.gather(1, context.given_labels[:, None]).squeeze(1)
-        believed = self.confidences > self.cut
-        if bool(believed.any()):  # else nothing would be left to learn from
-            self.weights = believed.float()
+        believed = (self.confidences > self.cut).float()
+        shares = torch.zeros(context.num_classes, device=p.device)
+        counts = torch.bincount(context.given_labels, minlength=context.num_classes)
+        shares.index_add_(0, context.given_labels, believed)
+        unlearnt = shares < LEARNT * counts
+        self.weights = torch.where(unlearnt[context.given_labels], 1.0, believed)
 
     def from_probabilities(self, p: Tensor, index: Tensor) -> Tensor:
         floor = (1 - self.cut**self.q) / self.q

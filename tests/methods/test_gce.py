@@ -53,13 +53,14 @@ def test_truncation_leaves_out_what_the_sweep_disbelieves() -> None:
     assert method.verdict is not None and method.verdict.keep.tolist() == [True, False, True]
 
 
-def test_a_sweep_that_believes_nothing_changes_nothing() -> None:
+def test_a_class_not_learnt_yet_keeps_its_weights() -> None:
+    swept = torch.tensor([[0.9, 0.1], [0.4, 0.6], [0.8, 0.2], [0.7, 0.3]])
     method = TruncatedGCE(start=1, every=1)
-    context = make_context([0, 0], 2, probabilities=torch.full((2, 2), 0.5))
+    context = make_context([0, 0, 1, 1], 2, probabilities=swept)
     method.setup(context)
     context.epoch = 1
     method.begin_epoch(context)
-    assert method.weights.tolist() == [1, 1]
+    assert method.weights.tolist() == [1, 0, 1, 1]
 
 
 @pytest.mark.parametrize("settings", [{"q": 0.0}, {"q": 1.5}, {"cut": 0.0}, {"cut": 1.0}])

@@ -45,8 +45,10 @@ def test_v_learns_from_the_second_term_alone() -> None:
 def test_own_rates_without_momentum_or_decay() -> None:
     method, _ = make(0.0, (0.0, 0.0))
     groups = SOP(rate_u=2.0, rate_v=3.0)
-    groups.setup(make_context([0], 2))
-    assert [group["lr"] for group in groups.parameter_groups()] == [2.0, 3.0]
+    context = make_context([0], 2, epochs=75)
+    context.batch_size = 64
+    groups.setup(context)  # a quarter of 300 epochs, half of 128: twice the rates
+    assert [group["lr"] for group in groups.parameter_groups()] == [4.0, 6.0]
     assert all(
         group["momentum"] == group["weight_decay"] == 0 for group in groups.parameter_groups()
     )
