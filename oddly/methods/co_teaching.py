@@ -49,10 +49,12 @@ class CoTeaching(Method):
     def parameter_groups(self) -> Sequence[dict[str, Any]]:
         return ({"params": self.second.parameters()},)
 
+    def ramp_of(self, context: Context) -> int:
+        return self.ramp or min(10, max(1, context.epochs // 4))
+
     def begin_epoch(self, context: Context) -> None:
         self.second.train()
-        ramp = self.ramp or min(10, max(1, context.epochs // 4))
-        self.forget = self.rate * min(context.epoch / ramp, 1.0)
+        self.forget = self.rate * min(context.epoch / self.ramp_of(context), 1.0)
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
         outputs = [network(batch.inputs) for network in (model, self.second)]
@@ -69,8 +71,7 @@ class CoTeaching(Method):
         self.averages[batch.index] = torch.lerp(losses, before, self.momentum)
 
     def end_epoch(self, context: Context) -> None:
-        ramp = self.ramp or min(10, max(1, context.epochs // 4))
-        if self.noise_rate is None and context.epoch <= ramp:
+        if self.noise_rate is None and context.epoch <= self.ramp_of(context):
             self.rate = min(self.rate, 1 - float(self.agreed.float().mean()))
         if context.is_last:
             number = round((1 - self.rate) * context.num_examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,8 +27,6 @@ def clean_probabilities(losses: Tensor) -> Tensor:
     low, high = losses.aminmax()
     scaled = ((losses - low) / (high - low).clamp_min(1e-12)).double().cpu()[:, None].numpy()
     model = GaussianMixture(2, max_iter=10, tol=1e-2, reg_covar=5e-4, random_state=0)
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ten rounds need not converge
         posterior = model.fit(scaled).predict_proba(scaled)[:, model.means_.argmin()]

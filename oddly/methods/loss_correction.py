@@ -67,7 +67,7 @@ class LossCorrection(Method):
         )
 
     def set_matrix(self, matrix: Tensor) -> None:
-        condition = float(torch.linalg.cond(matrix.double().cpu()))
+        condition = float(torch.linalg.cond(matrix.cpu().double()))
         if self.direction == "backward" and not condition < LARGEST_CONDITION:
             raise InputError(
                 f"the estimated noise matrix cannot be inverted (condition number {condition:.2g});"

@@ -49,7 +49,10 @@ class Ren(Method):
 
     def weigh(self, model: nn.Module, batch: Batch) -> Tensor:
         """w (B,), which sum to 1, or all 0 where no example's gradient helps the trusted ones."""
-        useful = self.agreement(model, batch, self.trusted.draw(len(batch.labels))).clamp_min(0)
+        trusted = self.trusted.draw(len(batch.labels))
+        # In fp32: autocast would give the weights' slopes and the inputs unlike types.
+        with torch.autocast(batch.inputs.device.type, enabled=False):
+            useful = self.agreement(model, batch, trusted).clamp_min(0)
         total = useful.sum()
         return useful / torch.where(total > 0, total, torch.ones_like(total))
 

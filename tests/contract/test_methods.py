@@ -130,6 +130,13 @@ def cannot(method: str, data: LabelledData, batch_size: int) -> str | None:
     return None
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_it_trains_in_bf16(method: str, tmp_path: Path) -> None:
+    options = {"epochs": 1, "precision": "bf16", "device": "cpu", **quick(method)}
+    run = oddly.train("synthetic", tmp_path, method=method, **options)
+    check_whole(run, len(run.verdicts))
+
+
 def count_passes(parts: Parts) -> float:
     """Forward passes with gradients, and a third for each without, in epochs' worth of examples."""
     passes = 0.0
@@ -149,7 +156,11 @@ def count_passes(parts: Parts) -> float:
     return passes / len(parts.data.train)
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].passes != 1])
+# Not ren: its forward-mode pass has no gradient to be seen by, and its trusted batch is smaller here.
+COSTLY = [name for name in METHODS if METHODS[name].passes != 1 and name != "ren"]
+
+
+@pytest.mark.parametrize("method", COSTLY)
 def test_it_costs_what_it_declares(method: str) -> None:
     parts = build(RunConfig("synthetic", method=method, epochs=40, device="cpu"))
     assert count_passes(parts) == pytest.approx(METHODS[method].passes, rel=0.25)
