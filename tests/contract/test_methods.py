@@ -156,7 +156,7 @@ def count_passes(parts: Parts) -> float:
     return passes / len(parts.data.train)
 
 
-# Not ren: its forward-mode pass has no gradient to be seen by, and its trusted batch is smaller here.
+# Not ren: its forward-mode pass shows no gradient, and its trusted batch is smaller here.
 COSTLY = [name for name in METHODS if METHODS[name].passes != 1 and name != "ren"]
 
 
