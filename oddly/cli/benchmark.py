@@ -40,3 +40,18 @@ def ledger(
     from oddly.benchmarks.ledger import measure
 
     print_figures(measure(examples), json)
+
+
+@benchmark.command()
+def methods(
+    names: Annotated[str, typer.Option(help="Names with commas between (default: all).")] = "",
+    epochs: Annotated[int, typer.Option(min=1)] = 8,
+    repeats: Annotated[int, typer.Option(min=1, help="The best of so many counts.")] = 3,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    json: Json = False,
+) -> None:
+    """What each method costs beside plain training."""
+    from oddly.benchmarks.methods import measure
+
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    print_figures(measure(chosen, epochs=epochs, repeats=repeats, device=device), json)
