@@ -59,8 +59,9 @@ def cells_of(row: Mapping[str, Any]) -> list[str]:
     return cells
 
 
-def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The table as a page of the docs shows it."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    lines += ["| " + " | ".join(cells_of(row)) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+def markdown(rows: Sequence[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> str:
+    """The table as a page of the docs shows it, without the columns that are left out."""
+    lines = [COLUMNS, *(cells_of(row) for row in rows)]
+    shown = [i for i, name in enumerate(COLUMNS) if name not in leave_out]
+    text = ["| " + " | ".join(line[i] for i in shown) + " |" for line in lines]
+    return "\n".join([text[0], "|---" * len(shown) + "|", *text[1:]]) + "\n"

@@ -27,3 +27,5 @@ def test_cells() -> None:
 def test_markdown() -> None:
     text = markdown([{"method": "gce", "passes": 4, "cost": 1, **figures(1, None)}]).splitlines()
     assert len(text) == 3 and all(line.count("|") == len(COLUMNS) + 1 for line in text)
+    short = markdown([{"method": "gce", "passes": 4, "cost": 1, **figures(1, None)}], ["seconds"])
+    assert "seconds" not in short and short.splitlines()[2].count("|") == len(COLUMNS)

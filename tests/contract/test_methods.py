@@ -23,6 +23,7 @@ from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.methods import METHODS, build_method, settings_of
 from oddly.records import Run
+from oddly.report import write_report
 
 EPOCHS = 4
 
@@ -62,6 +63,7 @@ def test_its_name_is_all_it_needs(method: str, tmp_path: Path) -> None:
     run = oddly.train("digits", tmp_path, method=method, model="resnet8", epochs=1)
     check_whole(run, 1437 - 143 * METHODS[method].needs_trusted_labels)
     assert run.summary["method"] == method
+    assert method in write_report(run).read_text()
 
 
 @pytest.mark.parametrize("method", METHODS)
