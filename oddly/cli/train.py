@@ -64,6 +64,15 @@ SOURCES = (
 )
 NETWORKS = f"wrn-D-K, resnet8, resnet18, resnet20 or a timm name {SUITS}."
 NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
+METHODS = (
+    "odd, odd_mixup, erm, mixup, gce, luo, ren, mentornet, loss_correction, lccn, joint_opt, dmi,"
+    " dropout, cleannet, curriculum, aum, elr, co_teaching, confident_learning, divide_mix, sop,"
+    " gce_truncated or loss_correction_trusted."
+)
+TRUSTED = (
+    "For methods that need trusted labels: how many examples with known labels to hold out"
+    " (default: 1000, at most a tenth), or a table of the ids you vouch for."
+)
 PERCENTILE = (
     "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
 )
@@ -105,7 +114,8 @@ def train(
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
     noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
-    method: Annotated[str, in_panel(TRAINING, "odd, odd_mixup, erm or mixup.")] = "odd",
+    trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
+    method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
     flip: Annotated[
         bool | None,

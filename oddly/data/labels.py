@@ -68,3 +68,24 @@ def _refuse_contradictions(
     for name, place, label in zip(ids, places, classes, strict=True):
         if seen.setdefault(place, label) != label:
             raise InputError(f"{shown(str(file))} gives {shown(name)} two different labels")
+
+
+def read_trusted(data: LabelledData, file: Path) -> tuple[torch.Tensor, torch.Tensor]:
+    """Indices and labels of the training examples a table vouches for (`--trusted`).
+
+    A column `label` says what each one truly is; without, the given labels are vouched for.
+    """
+    if not file.is_file() or file.suffix.lower() not in SUFFIXES:
+        reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
+        raise InputError(f"trusted: {shown(str(file))} {reason}")
+    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS}
+    columns = read_text_columns(file, wanted, optional=["label"])
+    refuse_empty(file, "id", columns["id"])
+    places = _find_places(file, columns["id"], data.train.ids)
+    labels = data.train.labels[places].tolist()
+    if "label" in columns:
+        refuse_empty(file, "label", columns["label"])
+        labels = _find_classes(file, columns, data.class_names)
+        _refuse_contradictions(file, columns["id"], places, labels)
+    known = dict(zip(places, labels, strict=True))
+    return torch.tensor(list(known)), torch.tensor(list(known.values()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -16,12 +17,16 @@ from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.feed import Feed, make_feed
+from oddly.engine.sweep import predict_probabilities, read_features
+from oddly.engine.table import TableMaker
 from oddly.engine.tensorboard import check_tensorboard
+from oddly.engine.trusted import TrustedFeed, hold_out_trusted
 from oddly.errors import InputError
-from oddly.methods import Context, Method, build_method, settings_of
+from oddly.methods import Context, Method, Stage, build_method, settings_of
 from oddly.models import build_model
 
 TEST_BATCH = 512  # without gradients more fits
+NEW_MODEL_SEEDS = 7_919  # apart: the first weights of further networks
 
 
 @dataclass
@@ -35,10 +40,25 @@ class Parts:
     model: nn.Module
     optimizer: torch.optim.Optimizer
     method: Method
+    stages: Sequence[Stage]
     context: Context
     train_feed: Feed
     test_feed: Feed | None
+    trusted_feed: TrustedFeed | None
     notes: list[str]
+
+    @property
+    def stage_config(self) -> RunConfig:
+        """The run's settings as they are in its present stage."""
+        config, stage = self.config, self.context.stage
+        assert config.learning_rate is not None
+        return replace(
+            config,
+            epochs=stage.epochs,
+            schedule=stage.schedule or config.schedule,
+            learning_rate=config.learning_rate * stage.rate,
+            warmup=min(config.warmup, stage.epochs),
+        )
 
 
 Progress = Callable[[int, int], None]
@@ -55,22 +75,34 @@ def build(
     device = choose_device(config.device)
     data = prepare_data(config, data, progress)
     config = replace(config.with_recipe(data.recipe), settings=settings)
-    model = build_network(config, data, device)
-    context = build_context(config, data, model)
-    method.setup(context)
+    assert config.epochs
+    trusted = None
+    if method.needs_trusted_labels:
+        data, trusted = hold_out_trusted(data, config)
+    stages = [stage for stage in method.stages(config.epochs) if stage.epochs]
+    model = build_network(config, data, device, stages[0].extra_outputs)
+    bf16 = use_bf16(config.precision, device)
     train_feed, test_feed = build_feeds(config, data, device)
+    trusted_feed = TrustedFeed.of(trusted, train_feed, bf16) if trusted else None
+    tables = TableMaker(config.method, len(data.train), device)
+    context = build_context(config, data, model, stages)
+    context.trusted = trusted_feed
+    lend_tools(context, train_feed, tables, NetworkMaker(config, data, device), bf16)
+    method.setup(context)
     return Parts(
         config=config,
         data=data,
         device=device,
-        bf16=use_bf16(config.precision, device),
+        bf16=bf16,
         model=model,
-        optimizer=build_optimizer(config, model, device),
+        optimizer=build_optimizer(config, model, method, device),
         method=method,
+        stages=stages,
         context=context,
         train_feed=train_feed,
         test_feed=test_feed,
-        notes=[*notes, *data.notes],
+        trusted_feed=trusted_feed,
+        notes=[*notes, *data.notes, *tables.notes],
     )
 
 
@@ -116,25 +148,61 @@ def check_own(data: LabelledData) -> None:
         )
 
 
-def build_network(config: RunConfig, data: LabelledData, device: torch.device) -> nn.Module:
+def build_network(
+    config: RunConfig,
+    data: LabelledData,
+    device: torch.device,
+    extra_outputs: int = 0,
+    number: int = 0,
+) -> nn.Module:
+    """A network with new weights; the run's `number`-th."""
     assert config.model
     channels, size, _ = data.image_shape
-    torch.manual_seed(config.init_seed)
-    model = build_model(config.model, len(data.class_names), channels, size, config.dropout)
+    torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
+    outputs = len(data.class_names) + extra_outputs
+    model = build_model(config.model, outputs, channels, size, config.dropout)
     moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return moved
 
 
-def build_context(config: RunConfig, data: LabelledData, model: nn.Module) -> Context:
-    assert config.epochs
+class NetworkMaker:
+    """Makes the second, third … network of a run; each with first weights of its own."""
+
+    def __init__(self, config: RunConfig, data: LabelledData, device: torch.device) -> None:
+        self.config, self.data, self.device, self.made = config, data, device, 0
+
+    def __call__(self) -> nn.Module:
+        self.made += 1
+        # Counted from 100 on: stages that begin afresh take the numbers below.
+        return build_network(self.config, self.data, self.device, number=99 + self.made)
+
+
+def build_context(
+    config: RunConfig, data: LabelledData, model: nn.Module, stages: Sequence[Stage]
+) -> Context:
     return Context(
         model=model,
         sampler=KeepSampler(len(data.train), config.order_seed),
         num_examples=len(data.train),
         num_classes=len(data.class_names),
-        epochs=config.epochs,
+        epochs=sum(stage.epochs for stage in stages),
         seed=config.order_seed,
+        batch_size=config.batch_size or 0,
+        stage=stages[0],
     )
+
+
+def lend_tools(
+    context: Context, feed: Feed, tables: TableMaker, networks: NetworkMaker, bf16: bool
+) -> None:
+    """What a method may ask the engine for."""
+    classes = context.num_classes
+    context.given_labels = feed.labels
+    context.probabilities = partial(
+        predict_probabilities, feed=feed, num_classes=classes, bf16=bf16
+    )
+    context.features = partial(read_features, feed=feed, bf16=bf16)
+    context.table, context.new_model = tables.make, networks
 
 
 def build_feeds(
@@ -150,10 +218,14 @@ def build_feeds(
 
 
 def build_optimizer(
-    config: RunConfig, model: nn.Module, device: torch.device
+    config: RunConfig, model: nn.Module, method: Method, device: torch.device
 ) -> torch.optim.Optimizer:
+    """SGD over the network and whatever further parameters the method has."""
+    groups = [{"params": model.parameters()}, *method.parameter_groups()]
+    # Remembered beside `lr`, which the schedule overwrites in the other groups.
+    groups = [group | {"own_lr": group["lr"]} if "lr" in group else group for group in groups]
     return torch.optim.SGD(
-        model.parameters(),
+        groups,
         lr=config.learning_rate or 0.0,
         momentum=config.momentum,
         nesterov=config.nesterov and config.momentum > 0,

@@ -36,6 +36,8 @@ class RunConfig:
     """Share of training labels to corrupt, 0..1."""
     noise_kind: str = "uniform"
     """How labels are corrupted."""
+    trusted: int | str | None = None
+    """For methods that need trusted labels: how many to hold out, or a table of trusted ids."""
 
     method: str = "odd"
     """How to train."""

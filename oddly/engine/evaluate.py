@@ -30,15 +30,17 @@ class Predictions:
 
 
 @torch.no_grad()
-def predict(model: nn.Module, feed: Feed, bf16: bool = False) -> Predictions:
-    """One sweep over the feed's split."""
+def predict(
+    model: nn.Module, feed: Feed, bf16: bool = False, num_classes: int | None = None
+) -> Predictions:
+    """One sweep over the feed's split; outputs beyond the classes are left out."""
     was_training = model.training
     model.eval()
     parts: list[tuple[Tensor, ...]] = []
     for _, (inputs, *_), labels in feed.batches(torch.arange(len(feed.split))):
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
             logits = model(inputs)
-        logits = logits.float()
+        logits = logits[:, :num_classes].float()
         confidence, predicted = logits.softmax(1).max(1)
         losses = F.cross_entropy(logits, labels, reduction="none")
         top5 = logits.topk(min(5, logits.shape[1]), 1).indices

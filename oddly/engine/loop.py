@@ -17,6 +17,7 @@ from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.schedule import schedule_factor
+from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
@@ -75,22 +76,25 @@ def train_epochs(
     log: TensorBoardLog | None = None,
 ) -> float:
     """Epoch after epoch: train, let the method judge, evaluate, note it down, save."""
-    config, method = parts.config, parts.method
-    assert config.epochs is not None
+    config, method, epochs = parts.config, parts.method, parts.context.epochs
     step_model = fast_model(parts)
     checkpointer = Checkpointer(writer.path)
     begun = time.perf_counter() - seconds_before
-    watcher.begin(f"{config.method} on {parts.data.name}", writer.path, config.epochs, finished)
-    for epoch in range(finished, config.epochs):
+    watcher.begin(f"{config.method} on {parts.data.name}", writer.path, epochs, finished)
+    for epoch in range(finished, epochs):
         had_verdict = method.verdict is not None
+        if is_first_epoch(parts.stages, epoch):
+            begin_stage(parts, epoch)
+            step_model = fast_model(parts)
         row = run_epoch(parts, step_model, epoch, watcher)
+        end_stage(parts)
         new_verdict = method.verdict is not None and not had_verdict
         if new_verdict:
             note_verdict(parts, watcher)
         writer.append_metrics(row)
         if log:
             log.add(row)
-        if epoch + 1 < config.epochs and checkpointer.due(new_verdict):
+        if epoch + 1 < epochs and checkpointer.due(new_verdict):
             checkpointer.save(snapshot(parts, epoch + 1, time.perf_counter() - begun))
         watcher.end_epoch(row)
     return time.perf_counter() - begun
@@ -115,17 +119,17 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
     """One epoch, from the first step to the test; returns its row of metrics."""
     context, method = parts.context, parts.method
     begun, spent_before = time.perf_counter(), method.extra_seconds
-    kept = context.sampler.num_kept
-    context.epoch = epoch
     method.begin_epoch(context)
+    kept = context.sampler.num_kept
     train_loss = train_epoch(parts, step_model, epoch, watcher)
     train_seconds = time.perf_counter() - begun
     check_weights(parts.model, epoch)
-    context.epoch = epoch + 1
+    context.epoch += 1
+    context.stage_epoch += 1
     method.end_epoch(context)
     return {
         "epoch": epoch + 1,
-        "lr": learning_rate(parts.config, epoch + 1),
+        "lr": learning_rate(parts.stage_config, context.stage_epoch),
         "train_loss": train_loss,
         **test_accuracies(parts),
         "kept": kept,
@@ -147,11 +151,14 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
     order = sampler.order()
     steps = feed.steps(len(order))
     losses = torch.zeros(steps, device=parts.device)
+    if parts.trusted_feed:
+        parts.trusted_feed.set_epoch(seed)
     parts.model.train()
+    stage_config, stage_epoch = parts.stage_config, parts.context.stage_epoch
     watcher.begin_epoch(epoch + 1, steps)
     batches = feed.batches(order, generator, parts.method.views)
     for step, (index, views, labels) in enumerate(batches):
-        set_learning_rate(parts, epoch + step / steps)
+        set_learning_rate(parts.optimizer, stage_config, stage_epoch + step / steps)
         whole = len(index) == feed.batch_size  # a part batch would have to be compiled anew
         with torch.autocast(parts.device.type, torch.bfloat16, enabled=parts.bf16):
             output = parts.method.loss(
@@ -190,9 +197,11 @@ def learning_rate(config: RunConfig, time: float) -> float:
     return config.learning_rate * factor
 
 
-def set_learning_rate(parts: Parts, time: float) -> None:
-    for group in parts.optimizer.param_groups:
-        group["lr"] = learning_rate(parts.config, time)
+def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time: float) -> None:
+    """The schedule's rate for every group that has none of its own."""
+    rate = learning_rate(config, time)
+    for group in optimizer.param_groups:
+        group["lr"] = group.get("own_lr", rate)
 
 
 def fast_model(parts: Parts) -> nn.Module:
@@ -210,7 +219,7 @@ def test_accuracies(parts: Parts) -> dict[str, float | None]:
     """Percent; None where there is nothing to test on."""
     if parts.test_feed is None:
         return {"test_accuracy": None, "test_accuracy_top5": None}
-    predictions = predict(parts.model, parts.test_feed, parts.bf16)
+    predictions = predict(parts.model, parts.test_feed, parts.bf16, parts.context.num_classes)
     return {
         "test_accuracy": predictions.accuracy(parts.test_feed.labels),
         "test_accuracy_top5": predictions.top5_accuracy,
@@ -225,6 +234,7 @@ def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
         "model": parts.model.state_dict(),
         "optimizer": parts.optimizer.state_dict(),
         "method": parts.method.state_dict(),
+        "sampler": parts.context.sampler.state_dict(),
     }
 
 
@@ -235,7 +245,9 @@ def restore(parts: Parts, state: dict[str, Any], folder: Path) -> tuple[int, flo
             f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
             " changed; start again with --overwrite"
         )
+    enter_stage(parts, state["finished"])
     parts.model.load_state_dict(state["model"])
     parts.optimizer.load_state_dict(state["optimizer"])
+    parts.context.sampler.load_state_dict(state["sampler"])
     parts.method.load_state_dict(state["method"])
     return state["finished"], state["seconds"]

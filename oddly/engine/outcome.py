@@ -14,17 +14,18 @@ from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
 from oddly.engine.evaluate import Predictions, predict
+from oddly.methods import Judgement
 from oddly.records import Run, RunWriter, VerdictTable, score_verdict, write_atomic
 
 
 def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
     """Write everything that a run holds once training is over."""
     data, verdict = parts.data, parts.method.verdict
-    predictions = predict(parts.model, parts.train_feed, parts.bf16)
+    predictions = predict(parts.model, parts.train_feed, parts.bf16, parts.context.num_classes)
     table = verdict_table(data, verdict, predictions)
     writer.write_verdicts(table)
     summary = summarise(parts, writer, table, seconds)
-    if verdict is not None:
+    if isinstance(verdict, Verdict):
         writer.write_counterfactual(
             {
                 **verdict.counterfactual.summary(),
@@ -43,7 +44,7 @@ def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
 
 
 def verdict_table(
-    data: LabelledData, verdict: Verdict | None, predictions: Predictions
+    data: LabelledData, verdict: Verdict | Judgement | None, predictions: Predictions
 ) -> VerdictTable:
     """One row per training example.
 
@@ -54,9 +55,10 @@ def verdict_table(
     losses = scores = predictions.losses
     keep, percentiles, threshold = torch.ones(len(losses), dtype=torch.bool), None, None
     if verdict is not None:
-        losses, scores, keep = verdict.losses, verdict.scores, verdict.keep
+        scores, keep, threshold = verdict.scores, verdict.keep, verdict.threshold
+    if isinstance(verdict, Verdict):
+        losses = verdict.losses
         percentiles = verdict.counterfactual.percentile_of(scores).numpy()
-        threshold = verdict.threshold
     return VerdictTable(
         ids=data.train.ids,
         given_labels=data.train.labels.numpy(),
@@ -81,7 +83,9 @@ def summarise(
         "method": config.method,
         "data": parts.data.name,
         "model": config.model,
-        "epochs": config.epochs,
+        "epochs": parts.context.epochs,
+        "passes": sum(stage.epochs * stage.passes for stage in parts.stages),
+        "stages": [vars(stage) for stage in parts.stages],
         "examples": len(parts.data.train),
         "classes": len(parts.data.class_names),
         "noise": {"kind": config.noise_kind, "rate": config.noise, "realised": realised},
@@ -95,11 +99,14 @@ def summarise(
     }
 
 
-def describe_verdict(verdict: Verdict | None, class_names: Sequence[str]) -> dict[str, Any]:
+def describe_verdict(
+    verdict: Verdict | Judgement | None, class_names: Sequence[str]
+) -> dict[str, Any]:
     """The verdict's part of the summary; the same keys without one."""
-    if verdict is None:
+    if not isinstance(verdict, Verdict):
         names = ("threshold", "prune_after", "percentile", "counterfactual", "estimated_noise")
-        return {**dict.fromkeys(names), "spared_classes": []}
+        said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
+        return {**dict.fromkeys(names), "spared_classes": [], **said}
     rates = verdict.noise_rate
     return {
         "threshold": verdict.threshold,

@@ -7,16 +7,53 @@ from dataclasses import fields
 from typing import Any
 
 from oddly.errors import InputError, unknown_name
-from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.aum import AUM
+from oddly.methods.base import Batch, Context, Method, Stage, StepOutput, Trusted
+from oddly.methods.cleannet import CleanNet
+from oddly.methods.co_teaching import CoTeaching
+from oddly.methods.confident_learning import ConfidentLearning
+from oddly.methods.curriculum import Curriculum
+from oddly.methods.divide_mix import DivideMix
+from oddly.methods.dmi import DMI
+from oddly.methods.dropout import Dropout
+from oddly.methods.elr import ELR
 from oddly.methods.erm import ERM
+from oddly.methods.gce import GCE, TruncatedGCE
+from oddly.methods.joint_opt import JointOpt
+from oddly.methods.judgement import Judgement
+from oddly.methods.lccn import LCCN
+from oddly.methods.loss_correction import LossCorrection, TrustedLossCorrection
+from oddly.methods.luo import Luo
+from oddly.methods.mentornet import MentorNet
 from oddly.methods.mixup import Mixup
 from oddly.methods.odd import ODD, PAPER_RULE, ODDMixup
+from oddly.methods.ren import Ren
+from oddly.methods.sop import SOP
 
 METHODS: dict[str, type[Method]] = {
     "erm": ERM,
     "mixup": Mixup,
     "odd": ODD,
     "odd_mixup": ODDMixup,
+    "gce": GCE,
+    "gce_truncated": TruncatedGCE,
+    "luo": Luo,
+    "ren": Ren,
+    "mentornet": MentorNet,
+    "loss_correction": LossCorrection,
+    "loss_correction_trusted": TrustedLossCorrection,
+    "lccn": LCCN,
+    "joint_opt": JointOpt,
+    "dmi": DMI,
+    "dropout": Dropout,
+    "cleannet": CleanNet,
+    "curriculum": Curriculum,
+    "aum": AUM,
+    "elr": ELR,
+    "co_teaching": CoTeaching,
+    "confident_learning": ConfidentLearning,
+    "divide_mix": DivideMix,
+    "sop": SOP,
 }
 
 PRESETS: dict[str, Mapping[str, Any]] = {"paper": PAPER_RULE}
@@ -79,8 +116,11 @@ __all__ = [
     "PRESETS",
     "Batch",
     "Context",
+    "Judgement",
     "Method",
+    "Stage",
     "StepOutput",
+    "Trusted",
     "build_method",
     "settings_of",
 ]

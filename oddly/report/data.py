@@ -106,7 +106,7 @@ class RunPage:
         classes = [] if verdicts is None else count_classes(verdicts, truth)
         rule = counterfactual or {}
         prune_after = rule.get("epoch") or said.get("prune_after")
-        unit, units = name_scores(counterfactual)
+        unit, units = name_scores(counterfactual, verdicts)
         return cls(
             title=f"{said.get('method') or 'a run'} on {said.get('data') or 'unnamed data'}",
             status=describe_status(run, said),

@@ -34,8 +34,16 @@ class ScoreHistogram:
     """Whether the last bin holds scores above its upper edge."""
 
 
-def name_scores(counterfactual: dict[str, Any] | None) -> tuple[str, str]:
-    """What to call the scores, one and many: those of the paper's rule are plain losses."""
+def name_scores(
+    counterfactual: dict[str, Any] | None, verdicts: pd.DataFrame | None = None
+) -> tuple[str, str]:
+    """What to call the scores, one and many: those of the paper's rule are plain losses.
+
+    Without a counterfactual they are losses only where the table says so: other methods have
+    scores of their own.
+    """
+    if counterfactual is None and verdicts is not None:
+        return LOSSES if verdicts["score"].equals(verdicts["loss"]) else MARGINS
     return MARGINS if (counterfactual or {}).get("source") == "sentinels" else LOSSES
 
 
@@ -48,7 +56,7 @@ def bin_scores(
     scores, keep = scores[seen], verdicts["keep"].to_numpy(np.bool_)[seen]
     if not len(scores):
         return None
-    unit, _ = name_scores(counterfactual)
+    unit, _ = name_scores(counterfactual, verdicts)
     first = verdicts["threshold"].iloc[0]
     threshold = None if pd.isna(first) else float(first)
     span = find_span(scores, threshold, (counterfactual or {}).get("percentiles") or {})

@@ -121,7 +121,7 @@ def test_unknown_names_come_with_the_nearest() -> None:
         build_method("mixp", {})
     with pytest.raises(InputError, match="unknown setting of odd 'percentil'; did you mean 'perc"):
         build_method("odd", {"percentil": 5})
-    with pytest.raises(InputError, match="unknown method 'zzz'; known: erm, mixup, odd"):
+    with pytest.raises(InputError, match="unknown method 'zzz'; known: aum, .*erm, .*odd"):
         build_method("zzz", {})
 
 

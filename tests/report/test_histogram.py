@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from oddly.report.histogram import ScoreHistogram, bin_scores, make_edges, name_scores, rebin
@@ -131,3 +132,16 @@ def test_rebin_puts_what_lies_beyond_into_the_outer_bins() -> None:
 def test_only_sentinels_make_scores_that_are_no_losses() -> None:
     assert name_scores(SENTINELS) == ("score", "scores")
     assert name_scores(WEIGHTS) == name_scores(None) == ("loss", "losses")
+
+
+def test_scores_of_other_methods_are_not_called_losses() -> None:
+    """Without a counterfactual, as for `ren`: they may be negative, and have a threshold."""
+    scores = [-0.9, -0.2, 0.3, 0.8]
+    verdicts = pd.DataFrame(
+        {"score": scores, "loss": [0.1, 0.2, 0.3, 0.4], "keep": [True, True, True, False]}
+    ).assign(threshold=0.5)
+    histogram = bin_scores(verdicts, None)
+    assert histogram is not None and histogram.unit == "score" and histogram.threshold == 0.5
+    assert int(histogram.kept.sum()) == 3 and int(histogram.removed.sum()) == 1
+    losses = verdicts.assign(score=verdicts["loss"], threshold=float("nan"))
+    assert bin_scores(losses, None).unit == "loss"  # type: ignore[union-attr]

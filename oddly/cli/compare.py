@@ -1,0 +1,98 @@
+"""oddly compare: several methods on the same data, side by side."""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oddly.cli.app import Json, app, err_console, fail, given_options, in_panel, out_console
+from oddly.errors import InputError
+
+DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    data: Annotated[str, typer.Argument(metavar="DATA", help="As for oddly train.")],
+    methods: Annotated[
+        str, typer.Option(help="Names with commas between, or: all.", metavar="A,B,…")
+    ] = "erm,odd",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder (default: runs/compare-DATA); goes on if begun.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each method.")] = 3,
+    equal_cost: Annotated[
+        bool, typer.Option("--equal-cost", help="Same passes over the data, not same epochs.")
+    ] = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A setting; may be repeated."),
+    ] = None,
+    json: Json = False,
+    data_dir: Annotated[str | None, in_panel(DATA, "Where dataset folders lie.")] = None,
+    image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
+    trusted: Annotated[
+        str | None,
+        in_panel(DATA, "Held out for methods that need them.", metavar="N|FILE"),
+    ] = None,
+    noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
+    noise_kind: Annotated[str, in_panel(NOISE, "As for oddly train.")] = "uniform",
+    model: Annotated[str | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    epochs: Annotated[int | None, in_panel(TRAINING, "(default: what suits the data)")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING)] = None,
+    learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
+    weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
+    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+) -> None:
+    """Train several methods on DATA with the same model, noise and seeds; write a table."""
+    given = given_options(context)
+    for name in ("data", "methods", "out", "seeds", "equal_cost", "set_", "json"):
+        given.pop(name, None)
+    from rich.table import Table
+
+    from oddly.compare import COLUMNS, cells_of, write_page
+    from oddly.compare import compare as run_comparison
+    from oddly.methods import METHODS
+    from oddly.terminal import TerminalWatcher
+
+    names = list(METHODS) if methods == "all" else [m.strip() for m in methods.split(",") if m]
+    folder = out or Path("runs") / f"compare-{Path(data).name.replace(':', '-')}"
+    try:
+        done = run_comparison(
+            data,
+            names,
+            folder,
+            seeds=seeds,
+            equal_cost=equal_cost,
+            settings=_parse(set_ or []),
+            watcher=TerminalWatcher(err_console),
+            **given,
+        )
+    except KeyboardInterrupt:
+        fail("stopped; the same command goes on where it stopped", 130)
+    page = write_page(done)
+    if json:
+        print(json_format.dumps(done.result))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
+    for row in done.rows:
+        table.add_row(*cells_of(row))
+    out_console.print(table)
+    out_console.print(f"folder  {done.path}\npage    {page}", soft_wrap=True)
+
+
+def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:
+    settings: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        method, dot, setting = name.strip().partition(".")
+        if not equals or not dot:
+            raise InputError(f"--set takes METHOD.NAME=VALUE, not '{pair}'")
+        settings.setdefault(method, {})[setting] = value.strip()
+    return settings

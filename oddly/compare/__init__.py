@@ -1,0 +1,8 @@
+"""Several methods on the same data, noise, model and seeds, at equal epochs or equal cost."""
+
+from oddly.compare.page import write_page
+from oddly.compare.plan import Plan
+from oddly.compare.run import Comparison, compare
+from oddly.compare.table import COLUMNS, cells_of, markdown
+
+__all__ = ["COLUMNS", "Comparison", "Plan", "cells_of", "compare", "markdown", "write_page"]

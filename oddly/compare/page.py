@@ -1,0 +1,85 @@
+"""compare.html: the table and a small picture, in one file that opens from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from oddly.compare.run import Comparison
+from oddly.compare.table import COLUMNS, cells_of
+from oddly.records import write_atomic
+
+WIDTH, LEFT, RIGHT, ROW = 760, 190, 90, 24
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1c1c1c; background: #fff }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
+th:first-child, td:first-child { text-align: left }
+div { overflow-x: auto }
+text { font: 13px system-ui, sans-serif; fill: currentColor }
+@media (prefers-color-scheme: dark) { body { color: #e8e8e8; background: #161616 } }
+"""
+
+
+def write_page(comparison: Comparison, out: Path | None = None) -> Path:
+    """Write the page; beside compare.json unless told otherwise."""
+    path = out or comparison.path / "compare.html"
+    write_atomic(path, render(comparison.result))
+    return path
+
+
+def render(result: Mapping[str, Any]) -> str:
+    plan, rows = result["plan"], result["rows"]
+    budget = "passes over the data each" if plan["equal_cost"] else "epochs asked for"
+    what = f"{len(rows)} methods, {plan['seeds']} seeds, {plan['epochs']} {budget}"
+    told = ", ".join(f"{name} {value}" for name, value in plan["options"].items())
+    head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells_of(row)) + "</tr>"
+        for row in rows
+    )
+    failed = "".join(
+        f"<li>{escape(row['method'])}: {escape(row['failure'])}</li>"
+        for row in rows
+        if row["failure"]
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>Methods on {escape(str(plan['data']))}</title><style>{STYLE}</style>"
+        f"<h1>Methods on {escape(str(plan['data']))}</h1>"
+        f"<p>{escape(what)}{'; ' + escape(told) if told else ''}. Mean ± standard deviation.</p>"
+        f"<div>{draw(rows)}</div>"
+        f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        + (f"<h2>Could not run</h2><ul>{failed}</ul>" if failed else "")
+        + "</html>\n"
+    )
+
+
+def draw(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Test accuracy of each method, best first: a dot, and a line of one deviation either side."""
+    known = [row for row in rows if row["test_accuracy"]["mean"] is not None]
+    if not known:
+        return ""
+    known.sort(key=lambda row: -row["test_accuracy"]["mean"])
+    spans = [(r["test_accuracy"]["mean"], r["test_accuracy"]["std"] or 0.0) for r in known]
+    low, high = min(m - s for m, s in spans), max(m + s for m, s in spans)
+    scale = (WIDTH - LEFT - RIGHT) / max(high - low, 1e-9)
+    height = ROW * (len(known) + 1)
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img"'
+        ' aria-label="Test accuracy of each method with its standard deviation">'
+    ]
+    for i, (row, (centre, spread)) in enumerate(zip(known, spans, strict=True)):
+        y = ROW * (i + 0.75)
+        a, x, b = (LEFT + scale * (v - low) for v in (centre - spread, centre, centre + spread))
+        parts.append(
+            f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(row["method"])}</text>'
+            f'<line x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}" stroke="#888" stroke-width="2"/>'
+            f'<circle cx="{x:.1f}" cy="{y}" r="4" fill="#1f6feb"/>'
+            f'<text x="{b + 10:.1f}" y="{y + 4}">{centre:.2f} %</text>'
+        )
+    return "".join(parts) + "</svg>"

@@ -1,0 +1,60 @@
+"""What a comparison will run: every method, every seed, how many epochs each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oddly.errors import InputError, unknown_name
+from oddly.methods import METHODS, build_method
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One comparison, before its first run."""
+
+    data: str
+    methods: Sequence[str]
+    seeds: int
+    """Runs of each method: seeds 0 … n-1, each with noise, first weights and order of its own."""
+    epochs: int
+    equal_cost: bool
+    """Whether `epochs` is a budget of passes over the data rather than a number of epochs."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """What all runs are told alike: model, noise, batch size …"""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Settings of single methods, by the method's name."""
+
+    def __post_init__(self) -> None:
+        if not self.methods:
+            raise InputError("name at least one method: --methods odd,erm")
+        for name in [*self.methods, *self.settings]:
+            if name not in METHODS:
+                raise unknown_name("method", name, METHODS)
+        if len(set(self.methods)) < len(self.methods):
+            raise InputError("--methods names a method twice")
+        for name in set(self.settings) - set(self.methods):
+            raise InputError(f"--set {name}.… is for a method that is not compared")
+        if self.seeds < 1:
+            raise InputError(f"--seeds must be at least 1, not {self.seeds}")
+
+    def passes(self, method: str, epochs: int) -> float:
+        """What a run costs, in passes over the training set."""
+        built, _ = build_method(method, self.settings.get(method, {}))
+        return sum(stage.epochs * stage.passes for stage in built.stages(epochs))
+
+    def epochs_of(self, method: str) -> int:
+        """The epochs to ask a method for: as many as the budget pays for, at least one."""
+        epochs = self.epochs
+        while self.equal_cost and epochs > 1 and self.passes(method, epochs) > self.epochs + 1e-9:
+            epochs -= 1
+        return epochs
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "methods": list(self.methods),
+            "options": dict(self.options),
+            "settings": {name: dict(each) for name, each in self.settings.items()},
+        }

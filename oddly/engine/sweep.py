@@ -1,0 +1,52 @@
+"""What a network says of every example of a split: probabilities, or the features below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from oddly.core import find_head
+from oddly.engine.feed import Feed
+
+
+def predict_probabilities(
+    model: nn.Module, *, feed: Feed, num_classes: int, bf16: bool = False
+) -> Tensor:
+    """(N, K) softmax, un-augmented, in evaluation mode; outputs beyond the classes left out."""
+    return _collect(model, feed, bf16, lambda logits: logits[:, :num_classes].softmax(1))
+
+
+def read_features(model: nn.Module, *, feed: Feed, bf16: bool = False) -> Tensor:
+    """(N, D) what the final linear layer gets."""
+    outputs = _count_outputs(model, feed)
+    seen: list[Tensor] = []
+    head = find_head(model, outputs)
+    hook = head.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].float()))
+    try:
+        return _collect(model, feed, bf16, lambda _: seen.pop())
+    finally:
+        hook.remove()
+
+
+@torch.no_grad()
+def _collect(model: nn.Module, feed: Feed, bf16: bool, read: Callable[[Tensor], Tensor]) -> Tensor:
+    was_training = model.training
+    model.eval()
+    parts = []
+    for _, (inputs, *_), _ in feed.batches(torch.arange(len(feed.split))):
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
+            logits = model(inputs)
+        parts.append(read(logits.float()))
+    model.train(was_training)
+    return torch.cat(parts)
+
+
+@torch.no_grad()
+def _count_outputs(model: nn.Module, feed: Feed) -> int:
+    _, (inputs, *_), _ = next(iter(feed.batches(torch.arange(1))))
+    was_training = model.training
+    outputs = int(model.eval()(inputs).shape[1])
+    model.train(was_training)
+    return outputs

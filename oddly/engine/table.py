@@ -1,0 +1,53 @@
+"""Numbers per example for methods that need them: allocated only where they fit."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import torch
+from torch import Tensor
+
+from oddly.errors import InputError
+
+SHARE = 0.8  # of the free memory may go into one table
+WORTH_SAYING = 2**20
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+class TableMaker:
+    """Makes a method's (N, columns) tables and remembers what they cost."""
+
+    def __init__(self, method: str, num_examples: int, device: torch.device) -> None:
+        self.method, self.num_examples, self.device = method, num_examples, device
+        self.notes: list[str] = []
+
+    def make(self, columns: int) -> Tensor:
+        needed, free = 4 * self.num_examples * columns, free_memory(self.device)
+        size = f"{self.num_examples:,} x {columns:,} numbers"
+        if needed > SHARE * free:
+            raise InputError(
+                f"{self.method} keeps {size}: {format_bytes(needed)} of memory on"
+                f" {self.device.type}, where {format_bytes(free)} are free"
+            )
+        if needed >= WORTH_SAYING:
+            self.notes.append(f"{self.method} keeps {size}: {format_bytes(needed)}")
+        return torch.zeros(self.num_examples, columns, device=self.device)
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that can be had on the device."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        with open("/proc/meminfo") as lines:  # counts what caches would give back, too
+            kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable"))
+        return 1024 * int(kilobytes)
+    except (OSError, StopIteration):
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def format_bytes(number: float) -> str:
+    """`4.2 GB`."""
+    power = min(int(math.log10(max(number, 1))) // 3, len(UNITS) - 1)
+    return f"{number / 1000**power:.3g} {UNITS[power]}"

@@ -1,0 +1,127 @@
+"""Examples with known true labels, held out of the training set for the methods that need them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import Dataset, Subset
+
+from oddly.data.base import LabelledData, Split
+from oddly.data.labels import read_trusted
+from oddly.engine.config import RunConfig
+from oddly.engine.feed import Feed
+from oddly.engine.sweep import read_features
+from oddly.errors import InputError
+from oddly.methods import Batch
+
+DEFAULT = 1_000
+LARGEST_SHARE = 0.1
+FEWEST = 2  # batch normalisation cannot train on a single example
+SALT = 0x7257
+
+
+@dataclass(frozen=True)
+class TrustedSplit:
+    """The held-out examples: `split.labels` are true, `given_labels` what the data said."""
+
+    split: Split
+    given_labels: Tensor
+
+
+def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledData, TrustedSplit]:
+    """The data without the trusted examples, and those; the test set stays as it is."""
+    asked = config.trusted
+    if asked is not None and not str(asked).isdecimal():
+        places, true_labels = read_trusted(data, Path(str(asked)))
+    else:
+        places = choose_trusted(data, config, None if asked is None else int(asked))
+        assert data.true_labels is not None
+        true_labels = data.true_labels[places]
+    if len(places) < FEWEST:
+        raise InputError(f"{asked}: {config.method} needs at least {FEWEST} trusted examples")
+    mask = torch.ones(len(data.train), dtype=torch.bool)
+    mask[places] = False
+    rest = mask.nonzero().flatten()
+    if not len(rest):
+        raise InputError("all examples are trusted: nothing is left to train on")
+    truth = None if data.true_labels is None else data.true_labels[rest]
+    trusted = replace(take(data.train, places), labels=true_labels)
+    note = f"{len(places):,} trusted examples held out of the {len(data.train):,} to train on"
+    smaller = replace(
+        data, train=take(data.train, rest), true_labels=truth, notes=(*data.notes, note)
+    )
+    return smaller, TrustedSplit(trusted, data.train.labels[places])
+
+
+def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) -> Tensor:
+    """Indices of examples with known labels, every class as often as it can be."""
+    if data.true_labels is None:
+        raise InputError(
+            f"{config.method} needs trusted labels, and {data.name} has no true labels: give"
+            " --trusted FILE, a table of the ids you vouch for"
+        )
+    most = int(LARGEST_SHARE * len(data.train))
+    if number is None:
+        number = min(DEFAULT, most)
+    if most < FEWEST:
+        raise InputError(
+            f"{config.method} needs trusted labels, and a tenth of the {len(data.train)} training"
+            " examples is too few; give --trusted FILE, a table of the ids you vouch for"
+        )
+    if not FEWEST <= number <= most:
+        raise InputError(
+            f"--trusted {number}: {data.name} can spare {FEWEST}..{most:,} of its"
+            f" {len(data.train):,} training examples (a tenth)"
+        )
+    generator = torch.Generator().manual_seed(config.noise_seed + SALT)
+    shuffled = torch.randperm(len(data.train), generator=generator)
+    classes = data.true_labels[shuffled]
+    # Each example's rank within its class: sorting by it deals the classes out in turn.
+    ranks = torch.zeros_like(classes)
+    for k in classes.unique():
+        of_class = classes == k
+        ranks[of_class] = torch.arange(int(of_class.sum()))
+    return shuffled[ranks.argsort(stable=True)[:number]].sort().values
+
+
+def take(split: Split, places: Tensor) -> Split:
+    """Some examples of a split."""
+    images: Tensor | Dataset[Tensor]
+    if isinstance(split.images, Tensor):
+        images = split.images[places]
+    else:
+        images = Subset(split.images, places.tolist())
+    return Split(images, split.labels[places], [split.ids[i] for i in places.tolist()])
+
+
+class TrustedFeed:
+    """Batches of trusted examples, in an order that follows from the epoch alone."""
+
+    def __init__(self, feed: Feed, given_labels: Tensor, bf16: bool) -> None:
+        self.feed, self.bf16 = feed, bf16
+        self.labels, self.given_labels = feed.labels, given_labels.to(feed.device)
+        self.set_epoch(0)
+
+    @classmethod
+    def of(cls, trusted: TrustedSplit, like: Feed, bf16: bool) -> TrustedFeed:
+        return cls(replace(like, split=trusted.split), trusted.given_labels, bf16)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def set_epoch(self, seed: int) -> None:
+        self._order = torch.Generator().manual_seed(seed + SALT)
+        self._augment = torch.Generator(self.feed.device).manual_seed(seed + 2 * SALT)
+
+    def draw(self, size: int) -> Batch:
+        """A random batch without repetition, augmented as in training."""
+        order = torch.randperm(len(self), generator=self._order)[:size]
+        self.feed.batch_size = len(order)
+        index, (inputs, *_), labels = next(iter(self.feed.batches(order, self._augment)))
+        return Batch(index, inputs, labels)
+
+    def features(self, model: nn.Module) -> Tensor:
+        return read_features(model, feed=self.feed, bf16=self.bf16)

@@ -1,0 +1,65 @@
+"""What methods other than ODD say about each example: a verdict without a counterfactual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, repr=False)
+class Judgement:
+    """Which examples a method holds for mislabelled; tensors are on the CPU."""
+
+    keep: Tensor  # (N,) bool
+    scores: Tensor  # (N,) larger = more suspicious
+    threshold: float | None
+    """Scores from here on are held for mislabelled; None where one number does not say it."""
+    epoch: int
+    """Finished epochs when it was made."""
+    rule: str
+    """What makes an example suspicious, in a few words."""
+
+    spared_classes: ClassVar[tuple[int, ...]] = ()
+
+    @classmethod
+    def by_threshold(cls, scores: Tensor, threshold: float, epoch: int, rule: str) -> Judgement:
+        """Hold every score from `threshold` on for mislabelled."""
+        return cls.by_mask(scores < threshold, scores, epoch, rule, threshold)
+
+    @classmethod
+    def by_mask(
+        cls, keep: Tensor, scores: Tensor, epoch: int, rule: str, threshold: float | None = None
+    ) -> Judgement:
+        """As the mask says; one that would leave nothing says nothing, and everything stays."""
+        if not bool(keep.any()):
+            keep, rule = ~keep, f"{rule}; it would remove everything, so nothing goes"
+        return cls(keep.detach().cpu(), scores.detach().float().cpu(), threshold, epoch, rule)
+
+    @classmethod
+    def from_table(cls, table: Tensor, labels: Tensor, epoch: int, rule: str) -> Judgement:
+        """Hold an example for mislabelled when its row of (N, K) names another class.
+
+        Its score is by how much: the largest other entry less that of its label.
+        """
+        own = table.gather(1, labels[:, None]).squeeze(1)
+        others = table.scatter(1, labels[:, None], -torch.inf).amax(1)
+        return cls.by_mask(own >= others, others - own, epoch, rule, 0.0)
+
+    @property
+    def num_removed(self) -> int:
+        return len(self.keep) - int(self.keep.count_nonzero())
+
+    @property
+    def removed_fraction(self) -> float:
+        return self.num_removed / len(self.keep)
+
+    def __str__(self) -> str:
+        return (
+            f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples held for"
+            f" mislabelled ({100 * self.removed_fraction:.1f} %): {self.rule}"
+        )
+
+    __repr__ = __str__

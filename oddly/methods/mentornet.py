@@ -1,0 +1,90 @@
+"""MentorNet's predefined curriculum (Jiang, Zhou, Leung, Li, Fei-Fei 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from oddly.errors import InputError
+from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.methods.judgement import Judgement
+
+BURN_IN, LATE = 0.18, 0.90  # shares of training where the curriculum changes
+DROPPED_EARLY, EARLY, DROPPED = (
+    0.5,
+    0.17,
+    0.05,
+)  # examples dropped at random: 0.5 for 17 %, then 0.05
+
+
+@dataclass
+class MentorNet(Method):
+    """L = mean_i v_i CE_i, v_i from d_i = CE_i - m, m a moving percentile of the batch's losses.
+
+    Up to 18 % of training v = 1; up to 90 % v = 1[d ≤ 0]; then v = clip(1 - d/γ, 0, 1). Of each
+    batch some v are set to 0 at random. This is what the paper's mentor is taught ("PD"), without
+    the mentor; the one learnt from trusted labels ("DD") is not here. Weight decay is not scaled
+    by mean v. The judgement, ours: a mean v below ½ since the burn-in.
+    """
+
+    percentile: float = 70.0
+    """Of the losses, 0-100: examples above it lose their weight."""
+    decay: float = 0.5
+    """Of the moving percentile."""
+    gamma: float = 1.0
+    """How fast late weights fall with the loss."""
+
+    state: ClassVar[Sequence[str]] = ("moving", "sums", "seen")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.percentile <= 100:
+            raise InputError(f"mentornet's percentile must be within 0..100, not {self.percentile}")
+
+    def setup(self, context: Context) -> None:
+        self.progress = 0.0
+        self.moving = torch.zeros((), device=context.device)
+        self.sums, self.seen = (
+            torch.zeros(context.num_examples, device=context.device) for _ in range(2)
+        )
+
+    def begin_epoch(self, context: Context) -> None:
+        self.progress = context.epoch / context.epochs
+
+    def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
+        logits = model(batch.inputs)
+        losses = F.cross_entropy(logits, batch.labels, reduction="none").float()
+        weights = self.weigh(losses.detach())
+        if self.progress > BURN_IN:
+            self.sums[batch.index] += weights
+            self.seen[batch.index] += 1
+        return StepOutput((self.drop(weights) * losses).mean(), logits)
+
+    def weigh(self, losses: Tensor) -> Tensor:
+        """v (B,) at this point of training; moves the percentile on."""
+        present = torch.quantile(losses, self.percentile / 100)
+        self.moving = torch.lerp(present, self.moving, self.decay)
+        above = losses - self.moving
+        if self.progress <= BURN_IN:
+            return torch.ones_like(losses)
+        if self.progress < LATE:
+            return (above <= 0).float()
+        return (1 - above / self.gamma).clamp(0, 1)
+
+    def drop(self, weights: Tensor) -> Tensor:
+        """Some weights set to 0, whichever examples they belong to."""
+        rate = DROPPED_EARLY if self.progress < EARLY else DROPPED
+        kept = int(len(weights) * (1 - rate)) or len(weights)
+        chosen = torch.randperm(len(weights))[:kept].to(weights.device)
+        return torch.zeros_like(weights).index_copy(0, chosen, weights[chosen])
+
+    def end_epoch(self, context: Context) -> None:
+        if context.is_last:
+            mean = torch.where(self.seen > 0, self.sums / self.seen.clamp_min(1), 1.0)
+            self.judgement = Judgement.by_threshold(
+                1 - mean, 0.5, context.epoch, "mean weight since the burn-in ≤ 0.5"
+            )

@@ -1,0 +1,45 @@
+"""Estimates of the noise matrix T (K, K), T_ij = P(given label = j | true label = i)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+PERCENTILE = 97.0  # anchors are sought below it: the most confident of all may be outliers
+
+
+def from_anchors(probabilities: Tensor, percentile: float = PERCENTILE) -> Tensor:
+    """Patrini's: row i is what the network says of the example most like class i.
+
+    Values from the percentile on are left out (100: none are), on a copy: the authors' code
+    zeroes the matrix that it goes on to read.
+    """
+    scores = probabilities.clone()
+    if percentile < 100:
+        # Sorted rather than torch.quantile, which refuses more than 16 million numbers.
+        place = min(int(percentile / 100 * (len(scores) - 1)), len(scores) - 1)
+        limits = scores.sort(0).values[place]
+        scores[scores >= limits] = 0
+    rows = probabilities[scores.argmax(0)]
+    return F.normalize(rows, p=1, dim=1)
+
+
+def from_labels(probabilities: Tensor, labels: Tensor) -> Tensor:
+    """T_ij ∝ Σ over examples given label j of p_i: every example counts, not K anchors."""
+    classes = probabilities.shape[1]
+    given = F.one_hot(labels, classes).to(probabilities.dtype)
+    return F.normalize(probabilities.T @ given + 1e-6, p=1, dim=1)
+
+
+def from_trusted(true_labels: Tensor, given_labels: Tensor, num_classes: int) -> Tensor:
+    """Counted, with one observation spread over each row, that no entry be 0."""
+    counts = torch.full((num_classes, num_classes), 1 / num_classes, device=true_labels.device)
+    ones = torch.ones(len(true_labels), device=true_labels.device)
+    counts.index_put_((true_labels, given_labels), ones, accumulate=True)
+    return F.normalize(counts, p=1, dim=1)
+
+
+def posterior(probabilities: Tensor, transition: Tensor, labels: Tensor) -> Tensor:
+    """(B, K): P(true = i | x, given y) ∝ p_i T_iy."""
+    return F.normalize(probabilities * transition.T[labels], p=1, dim=1)

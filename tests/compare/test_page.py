@@ -1,0 +1,59 @@
+"""The page: valid by itself, with every method in table and picture."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+from oddly.compare.page import draw, render
+from oddly.compare.table import FIGURES
+
+
+def row(method: str, accuracy: float | None, failure: str | None = None) -> dict[str, Any]:
+    figures = {name: {"mean": accuracy, "std": 1.0, "values": []} for name in FIGURES}
+    if accuracy is None:
+        figures = {name: {"mean": None, "std": None, "values": []} for name in FIGURES}
+    return {"method": method, "passes": 3, "cost": 1.0, "failure": failure, **figures}
+
+
+RESULT = {
+    "plan": {
+        "data": "<digits>",
+        "seeds": 3,
+        "epochs": 40,
+        "equal_cost": False,
+        "options": {"noise": 0.4},
+    },
+    "rows": [row("erm", 80.0), row("odd", 95.0), row("dmi", None, "too <many> classes")],
+}
+
+
+class Balanced(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        if tag not in ("meta", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("line", "circle"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_escaped() -> None:
+    page = render(RESULT)
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == [] and "<digits>" not in page and "too &lt;many&gt; classes" in page
+    assert "http" not in page  # nothing is fetched
+    assert "noise 0.4" in page and "40 epochs asked for" in page
+
+
+def test_the_picture_is_in_order_and_in_scale() -> None:
+    picture = draw(RESULT["rows"])  # type: ignore[arg-type]
+    assert picture.index("odd") < picture.index("erm") and picture.count("<circle") == 2
+    # from 79 to 96 over 480 units: 95 lies at 190 + 16 x 480 / 17
+    assert f'cx="{190 + 16 * 480 / 17:.1f}"' in picture
+    assert draw([row("dmi", None)]) == ""

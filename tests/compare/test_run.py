@@ -1,0 +1,87 @@
+"""A comparison on tiny data: its folder, going on, and methods that cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from oddly.compare import compare
+from oddly.engine.watch import Watcher
+from oddly.errors import InputError
+from oddly.records import Run
+
+METHODS = ("erm", "gce", "dmi")
+OPTIONS: dict[str, Any] = {"epochs": 2, "noise": 0.3, "device": "cpu", "batch_size": 5}
+
+
+class StopAtThird(Watcher):
+    """Ctrl-C in the middle of the third run."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
+        self.runs += 1
+
+    def end_epoch(self, row: Mapping[str, Any]) -> None:
+        if self.runs == 3:
+            raise KeyboardInterrupt
+
+
+class Count(Watcher):
+    def __init__(self) -> None:
+        self.folders: list[str] = []
+
+    def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
+        self.folders.append(folder.name)
+
+
+def test_it_goes_on_where_it_stopped_and_says_who_could_not_run(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        compare("synthetic", METHODS, tmp_path, seeds=2, watcher=StopAtThird(), **OPTIONS)
+    assert (tmp_path / "compare.json").exists()
+    counted = Count()
+    done = compare("synthetic", METHODS, tmp_path, seeds=2, watcher=counted, **OPTIONS)
+    assert counted.folders == ["erm-1", "gce-1"]  # the rest was there
+    rows = {row["method"]: row for row in done.rows}
+    assert list(rows) == list(METHODS)
+    assert "every class in every batch" in rows["dmi"]["failure"] and rows["dmi"]["runs"] == 0
+    summaries = [Run(tmp_path / f"gce-{seed}").summary for seed in (0, 1)]
+    for name in ("test_accuracy", "seconds", "f1", "average_precision"):
+        values = [summary[name] for summary in summaries]
+        assert rows["gce"][name]["mean"] == pytest.approx(mean(values))
+        assert rows["gce"][name]["std"] == pytest.approx(stdev(values))
+    assert rows["erm"]["f1"]["mean"] is None  # keeping everything is no verdict
+    assert rows["erm"]["cost"] == pytest.approx(1)
+    seconds = [Run(tmp_path / f"erm-{seed}").summary["seconds"] for seed in (0, 1)]
+    expected = rows["gce"]["seconds"]["mean"] / mean(seconds)
+    assert rows["gce"]["cost"] == pytest.approx(expected)
+    check_the_same_noise(tmp_path)
+    more = compare("synthetic", ("erm", "elr"), tmp_path, seeds=1, **OPTIONS)
+    assert [row["method"] for row in more.rows] == ["erm", "elr"]
+    with pytest.raises(InputError, match="was begun with epochs = 2, not 3; choose another --out"):
+        compare("synthetic", METHODS, tmp_path, seeds=2, **{**OPTIONS, "epochs": 3})
+
+
+def check_the_same_noise(folder: Path) -> None:
+    given = {
+        name: Run(folder / name).verdicts["given_label"].tolist()
+        for name in ("erm-0", "gce-0", "erm-1", "gce-1")
+    }
+    assert given["erm-0"] == given["gce-0"] != given["erm-1"] == given["gce-1"]
+
+
+def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no comparison"):
+        compare("synthetic", ("erm",), tmp_path, **OPTIONS)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_when_nobody_can_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no method could run: dmi needs every class"):
+        compare("synthetic", ("dmi",), tmp_path / "out", seeds=1, **OPTIONS)

@@ -1,0 +1,31 @@
+"""Rows as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from oddly.compare import COLUMNS, cells_of, markdown
+from oddly.compare.table import FIGURES
+
+
+def figures(mean: float | None, std: float | None) -> dict[str, Any]:
+    return {name: {"mean": mean, "std": std, "values": []} for name in FIGURES}
+
+
+def test_cells() -> None:
+    row = {"method": "gce", "passes": 40.0, "cost": 1.234, **figures(0.5, 0.25)}
+    assert cells_of(row) == [
+        *("gce", "0.50 ± 0.25 %", "0.500 ± 0.250", "0.500 ± 0.250", "0.500 ± 0.250"),
+        *("0.500 ± 0.250", "0.5 ± 0.2", "40", "1.23×"),
+    ]
+    one_seed = {"method": "erm", "passes": 40.0, "cost": None, **figures(0.5, None)}
+    assert cells_of(one_seed)[1] == "0.50 %" and cells_of(one_seed)[-1] == "–"
+    nothing = {"method": "dmi", "passes": None, "cost": None, **figures(None, None)}
+    assert cells_of(nothing) == ["dmi"] + ["–"] * 8
+
+
+def test_markdown() -> None:
+    text = markdown([{"method": "gce", "passes": 4, "cost": 1, **figures(1, None)}]).splitlines()
+    assert len(text) == 3 and all(line.count("|") == len(COLUMNS) + 1 for line in text)
+    short = markdown([{"method": "gce", "passes": 4, "cost": 1, **figures(1, None)}], ["seconds"])
+    assert "seconds" not in short and short.splitlines()[2].count("|") == len(COLUMNS)

@@ -1,0 +1,31 @@
+"""Tables per example: made where they fit, refused in one line where they do not."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from oddly.engine.table import TableMaker, format_bytes, free_memory
+from oddly.errors import InputError
+
+CPU = torch.device("cpu")
+
+
+def test_a_table_that_fits() -> None:
+    tables = TableMaker("elr", 1000, CPU)
+    assert tables.make(7).shape == (1000, 7) and not tables.notes
+    tables.make(1000)
+    assert tables.notes == ["elr keeps 1,000 x 1,000 numbers: 4 MB"]
+
+
+def test_one_that_does_not() -> None:
+    with pytest.raises(InputError, match=r"elr keeps 1,000,000,000 x 1,000 .*: 4 TB of memory"):
+        TableMaker("elr", 10**9, CPU).make(1000)
+
+
+def test_bytes() -> None:
+    assert 2**20 < free_memory(CPU) < 2**50
+    sizes = [0, 999, 1000, 4_200_000, 4 * 10**9, 5 * 10**15]
+    assert [format_bytes(size) for size in sizes] == [
+        *("0 B", "999 B", "1 kB", "4.2 MB", "4 GB", "5e+03 TB")
+    ]

@@ -1,0 +1,56 @@
+"""oddly compare as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command import Command
+
+
+@pytest.fixture
+def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    out = tmp_path / "out"
+    command = ("compare", "synthetic", "--methods", "erm, gce", "--seeds", 2, "--noise", 0.3)
+    command += ("--epochs", 2, "--out", out, "--set", "gce.q=0.5")
+    code, told, complaint = oddly(*command)
+    assert code == 0, complaint
+    for words in ("test accuracy", "AP", "cost", "gce", "±", str(out / "compare.html")):
+        assert words in told
+    assert json.loads((out / "gce-0/config.json").read_text())["settings"]["q"] == 0.5
+    assert (out / "compare.html").read_text().startswith("<!doctype html>")
+    code, told, _ = oddly(*command, "--json")
+    assert code == 0 and json.loads(told) == json.loads((out / "compare.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("synthetic", "--methods", "erm,ood"), "unknown method 'ood'; did you mean 'odd'?"),
+        (("synthetic", "--methods", ","), "name at least one method"),
+        (("digitz",), "unknown dataset 'digitz'; did you mean 'digits'?"),
+        (("synthetic", "--seeds", "0"), "--seeds must be at least 1"),
+        (("synthetic", "--set", "q=1"), "--set takes METHOD.NAME=VALUE, not 'q=1'"),
+        (("synthetic", "--methods", "gce", "--set", "gce.qq=1"), "unknown setting of gce 'qq'"),
+        (("synthetic", "--methods", "gce", "--set", "gce.q=7"), "gce's q must be above 0"),
+        (("synthetic", "--noise", "2"), "noise must be within 0..1"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: tuple[str, ...],
+    message: str,
+    oddly: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, told, complaint = oddly("compare", *arguments)
+    assert code == 2 and not told and complaint.count("\n") == 1 and message in complaint
+    assert not list(tmp_path.iterdir())
