@@ -58,6 +58,8 @@ class RunConfig:
     """cosine, step (÷10 at 1/2 and 3/4 of the epochs) or constant."""
     warmup: float = 0.0
     """Epochs over which the learning rate rises linearly from 0."""
+    restart: int = 0
+    """Finished epochs after which the schedule, warm-up included, begins anew; 0: never."""
 
     device: str = "auto"
     """auto, cpu, cuda or mps."""
@@ -135,6 +137,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "image_size": (4, 4096),
     "workers": (0, 1024),
     "epochs": (1, math.inf),
+    "restart": (0, math.inf),
     "batch_size": (1, math.inf),
     "learning_rate": (0, math.inf),
     "weight_decay": (0, math.inf),

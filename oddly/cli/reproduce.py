@@ -1,0 +1,219 @@
+"""oddly reproduce: the paper's tables and figures, ours beside theirs."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oddly.cli.app import Json, app, err_console, fail, out_console
+from oddly.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from oddly.experiments.base import Cell, Experiment, Filled
+    from oddly.experiments.results import Store
+    from oddly.experiments.sizes import Size
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="table1, figure3, … (see --list).")
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="All names, what they cost, how far they are.")
+    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Train everything that is missing.")] = False,
+    next_: Annotated[
+        bool, typer.Option("--next", help="Train what comes next, as far as --minutes go.")
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Time for --next; it can also be killed at any moment.")
+    ] = 25.0,
+    small: Annotated[
+        bool, typer.Option("--small", help="Two CPU cores, a small net, seconds.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="One GPU, ResNet-18, about a minute a run.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's setting (default).")] = False,
+    row: Annotated[list[str] | None, typer.Option(help="Only these rows; repeatable.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Only these columns; repeatable.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many seeds (default: 3; with --small 1).")
+    ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="NAME=VALUE", help="Change the recipe: other runs, kept apart."
+        ),
+    ] = None,
+    data_dir: Annotated[
+        str | None, typer.Option(help="Where the official dataset folders lie.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Gets new results (default: with the package's own).")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Gets the run folders; large.")] = Path(
+        "runs/reproduce"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Gets the figures drawn.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    compile: Annotated[
+        bool, typer.Option("--compile/--no-compile", help="torch.compile with CUDA graphs.")
+    ] = False,
+    workers: Annotated[int, typer.Option(help="Processes that decode images.")] = 2,
+    json: Json = False,
+) -> None:
+    """The paper's tables and figures from stored runs, and the runs that are missing."""
+    from oddly.experiments import EXPERIMENTS
+    from oddly.experiments.base import fill
+    from oddly.experiments.results import STORED, Store
+
+    size = _choose_size(small, fast, full, with_ or [])
+    seeds = seeds or (1 if small else 3)
+    store = Store(results or STORED)
+    if list_:
+        _print_list(list(EXPERIMENTS.values()), size, seeds, store, json)
+        return
+    if name is None:
+        raise InputError("say which table or figure: oddly reproduce NAME (--list shows them all)")
+    if name not in EXPERIMENTS:
+        raise unknown_name("table or figure", name, EXPERIMENTS)
+    experiment = EXPERIMENTS[name]
+    cells = _select(experiment.cells(size, seeds), row, column)
+    if run or next_:
+        where = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
+        _train(cells, size, store, runs, where, None if run else minutes)
+    filled = fill(cells, store)
+    if json:
+        print(json_format.dumps({"cells": [cell.to_dict() for cell in filled]}))
+    else:
+        out_console.print(_table(experiment, filled, size.name))
+    if experiment.draw and out:
+        for path in experiment.draw(store, size, seeds, out):
+            err_console.print(f"drawn  {path}", soft_wrap=True, highlight=False)
+
+
+def _choose_size(small: bool, fast: bool, full: bool, changes: Sequence[str]) -> Size:
+    from oddly.cli.train import parse_settings
+    from oddly.experiments.sizes import SIZES
+
+    chosen = [name for name, wanted in (("small", small), ("fast", fast), ("full", full)) if wanted]
+    if len(chosen) > 1:
+        raise InputError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+    size = SIZES[chosen[0] if chosen else "full"]
+    return size.changed(parse_settings(list(changes))) if changes else size
+
+
+def _select(
+    cells: Sequence[Cell], rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> list[Cell]:
+    for kind, wanted in (("row", rows), ("column", columns)):
+        known = {getattr(cell, kind) for cell in cells}
+        for name in wanted or ():
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    return [
+        cell
+        for cell in cells
+        if (not rows or cell.row in rows) and (not columns or cell.column in columns)
+    ]
+
+
+def _train(
+    cells: Sequence[Cell],
+    size: Size,
+    store: Store,
+    runs: Path,
+    where: dict[str, Any],
+    minutes: float | None,
+) -> None:
+    from oddly.experiments.base import missing_jobs
+    from oddly.experiments.runner import Runner
+    from oddly.terminal import TerminalWatcher
+
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+
+    def tell(text: str) -> None:
+        err_console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+    watcher = TerminalWatcher(err_console)
+    runner = Runner(store, size, runs, where, deadline, watcher, tell)
+    jobs = missing_jobs(cells, store)
+    if not jobs:
+        tell("nothing is missing that could be trained")
+    try:
+        finished = runner.run(jobs)
+    except KeyboardInterrupt:
+        fail("stopped; the same command goes on from the last checkpoint", 130)
+    tell(f"{len(finished)} of {len(jobs)} missing trainings finished")
+
+
+def _table(experiment: Experiment, filled: Sequence[Filled], size: str) -> Any:
+    from rich.table import Table
+
+    rows = list(dict.fromkeys(cell.row for cell in filled))
+    columns = sorted(dict.fromkeys(cell.column for cell in filled), key=_column_order)
+    title = f"{experiment.name}: {experiment.title} ({size}, {experiment.unit})"
+    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
+    table.add_column("ours\npaper")
+    for column in columns:
+        table.add_column(column, justify="right")
+    by_place = {(cell.row, cell.column): cell for cell in filled}
+    for row in rows:
+        texts = [_cell_text(by_place.get((row, c)), experiment.digits) for c in columns]
+        table.add_row(row, *texts)
+    return table
+
+
+def _column_order(column: str) -> tuple[str, float]:
+    """By name, then by the number in it."""
+    words = column.replace("%", "").split()
+    numbers = [float(word) for word in words if word.replace(".", "").isdigit()]
+    return words[0] if words else "", numbers[-1] if numbers else 0.0
+
+
+def _cell_text(cell: Filled | None, digits: int) -> str:
+    if cell is None:
+        return ""
+    paper = "–" if cell.paper is None else str(cell.paper)
+    if cell.ours is None:
+        ours = "missing" if cell.trainable else "no method"
+    else:
+        spread = "" if cell.spread is None else f" ± {cell.spread:.{digits}f}"
+        ours = f"[bold]{cell.ours:.{digits}f}[/]{spread} · n {len(cell.values)}"
+    return f"{ours}\n[dim]{paper}[/]"
+
+
+def _print_list(
+    experiments: Sequence[Experiment], size: Size, seeds: int, store: Store, json: bool
+) -> None:
+    from rich.table import Table
+
+    from oddly.experiments.base import fill
+
+    states = []
+    for experiment in experiments:
+        filled = fill(experiment.cells(size, seeds), store)
+        stored = sum(bool(cell.values) for cell in filled)
+        states.append((experiment, stored, len(filled)))
+    if json:
+        rows = [
+            {"name": e.name, "title": e.title, "cost": e.cost, "stored": s, "cells": n}
+            for e, s, n in states
+        ]
+        print(json_format.dumps({"experiments": rows}))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for header in ("name", "what", "cost of all", "stored"):
+        table.add_column(header)
+    for experiment, stored, number in states:
+        table.add_row(experiment.name, experiment.title, experiment.cost, f"{stored} of {number}")
+    out_console.print(table)

@@ -1,0 +1,142 @@
+"""What a table or figure of the paper is here: cells, and the trainings that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from oddly.engine.config import RunConfig
+from oddly.experiments.results import Result, Store
+from oddly.experiments.sizes import Size
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """As printed."""
+
+    value: float
+    spread: float | None = None
+
+    def __str__(self) -> str:
+        spread = "" if self.spread is None else f" ± {self.spread:g}"
+        return f"{self.value:g}{spread}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training."""
+
+    config: RunConfig
+    trunk: RunConfig | None = None
+    """Whose epochs before E are taken over; it must be the same run up to there."""
+    until: int | None = None
+    """Finished epochs after which it has shown what it is for; None: all of them."""
+    snapshots: tuple[int, ...] = ()
+    """Finished epochs after which the losses of all examples are looked at."""
+
+    @property
+    def fork_epoch(self) -> int:
+        """One epoch before E: the fork trains epoch E itself, so judging needs no code of its own.
+
+        0 where there is nothing to take over.
+        """
+        return int(self.config.settings["prune_after"]) - 1 if self.trunk else 0
+
+    def is_stored(self, result: Result | None) -> bool:
+        if result is None:
+            return False
+        looked = all(str(epoch) in result.snapshots for epoch in self.snapshots)
+        return looked and (self.until is not None or result.is_finished)
+
+
+def final_accuracy(result: Result) -> float | None:
+    """Percent, of the last epoch."""
+    value = result.summary.get("test_accuracy")
+    return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number: the paper's, and the trainings, one per seed, that give ours."""
+
+    row: str
+    column: str
+    paper: PaperNumber | None
+    jobs: tuple[Job, ...]
+    """Empty where it cannot be trained: the method does not exist (yet)."""
+    read: Callable[[Result], float | None] = final_accuracy
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A cell with what is stored."""
+
+    row: str
+    column: str
+    paper: PaperNumber | None
+    values: tuple[float, ...]
+    trainable: bool = True
+
+    @property
+    def ours(self) -> float | None:
+        return mean(self.values) if self.values else None
+
+    @property
+    def spread(self) -> float | None:
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        paper = self.paper and {"value": self.paper.value, "spread": self.paper.spread}
+        return {
+            "row": self.row,
+            "column": self.column,
+            "paper": paper and paper["value"],
+            "paper_spread": paper and paper["spread"],
+            "ours": self.ours,
+            "spread": self.spread,
+            "n": len(self.values),
+        }
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure. The file it stands in says paper reference, command, cost, numbers."""
+
+    name: str
+    title: str
+    cost: str
+    """What all of it takes, in words."""
+    cells: Callable[[Size, int], Sequence[Cell]]
+    """For a size and a number of seeds; most valuable first."""
+    unit: str = "%"
+    digits: int = 2
+    draw: Callable[[Store, Size, int, Path], Sequence[Path]] | None = None
+    """Figures, made from stored results alone; returns the files written."""
+    about: Mapping[str, str] | None = None
+    """Remarks to print below the table, by size."""
+
+
+def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
+    """What is stored for each cell."""
+    filled = []
+    for cell in cells:
+        results = [(job, store.find(job.config)) for job in cell.jobs]
+        known = [result for job, result in results if result and job.is_stored(result)]
+        values = [value for result in known if (value := cell.read(result)) is not None]
+        filled.append(Filled(cell.row, cell.column, cell.paper, tuple(values), bool(cell.jobs)))
+    return filled
+
+
+def missing_jobs(cells: Sequence[Cell], store: Store) -> list[Job]:
+    """What there is to train, in the order of its value: the first seed of all cells first."""
+    seeds = max((len(cell.jobs) for cell in cells), default=0)
+    jobs: list[Job] = []
+    for seed in range(seeds):
+        for cell in cells:
+            job = cell.jobs[seed] if seed < len(cell.jobs) else None
+            if job and job not in jobs and not job.is_stored(store.find(job.config)):
+                jobs.append(job)
+    return jobs
