@@ -73,12 +73,13 @@ def reproduce(
 ) -> None:
     """The paper's tables and figures from stored runs, and the runs that are missing."""
     from oddly.experiments import EXPERIMENTS
-    from oddly.experiments.base import fill
+    from oddly.experiments.base import Drawing, fill
     from oddly.experiments.results import STORED, Store
 
     size = _choose_size(small, fast, full, with_ or [])
     seeds = seeds or (1 if small else 3)
-    store = Store(results or STORED)
+    # Trifles are not kept with the package's own results.
+    store = Store(results or (runs / "results" if small else STORED))
     if list_:
         _print_list(list(EXPERIMENTS.values()), size, seeds, store, json)
         return
@@ -95,9 +96,14 @@ def reproduce(
     if json:
         print(json_format.dumps({"cells": [cell.to_dict() for cell in filled]}))
     else:
-        out_console.print(_table(experiment, filled, size.name))
+        title = f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})"
+        out_console.print(title, highlight=False, soft_wrap=True)
+        out_console.print(_table(experiment, filled))
+        if experiment.about:
+            out_console.print(experiment.about, highlight=False)
     if experiment.draw and out:
-        for path in experiment.draw(store, size, seeds, out):
+        drawing = Drawing(store, size, seeds, out, Path(data_dir) if data_dir else None)
+        for path in experiment.draw(drawing):
             err_console.print(f"drawn  {path}", soft_wrap=True, highlight=False)
 
 
@@ -156,40 +162,43 @@ def _train(
     tell(f"{len(finished)} of {len(jobs)} missing trainings finished")
 
 
-def _table(experiment: Experiment, filled: Sequence[Filled], size: str) -> Any:
+def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:
+    """One cell per row and column: ours above the paper's."""
+    from rich import box
     from rich.table import Table
 
     rows = list(dict.fromkeys(cell.row for cell in filled))
-    columns = sorted(dict.fromkeys(cell.column for cell in filled), key=_column_order)
-    title = f"{experiment.name}: {experiment.title} ({size}, {experiment.unit})"
-    table = Table(title=title, title_justify="left", header_style="bold", pad_edge=False)
-    table.add_column("ours\npaper")
+    columns = sorted(dict.fromkeys(cell.column for cell in filled), key=natural_order)
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("")
     for column in columns:
         table.add_column(column, justify="right")
     by_place = {(cell.row, cell.column): cell for cell in filled}
+    printed = any(cell.paper for cell in filled)
     for row in rows:
-        texts = [_cell_text(by_place.get((row, c)), experiment.digits) for c in columns]
+        texts = [_cell_text(by_place.get((row, c)), experiment.digits, printed) for c in columns]
         table.add_row(row, *texts)
     return table
 
 
-def _column_order(column: str) -> tuple[str, float]:
-    """By name, then by the number in it."""
+def natural_order(column: str) -> tuple[str, float]:
+    """By name, then by the number that follows it."""
     words = column.replace("%", "").split()
     numbers = [float(word) for word in words if word.replace(".", "").isdigit()]
     return words[0] if words else "", numbers[-1] if numbers else 0.0
 
 
-def _cell_text(cell: Filled | None, digits: int) -> str:
+def _cell_text(cell: Filled | None, digits: int, printed: bool) -> str:
+    """Ours, and below it the paper's where it prints numbers at all."""
     if cell is None:
         return ""
     paper = "–" if cell.paper is None else str(cell.paper)
     if cell.ours is None:
         ours = "missing" if cell.trainable else "no method"
     else:
-        spread = "" if cell.spread is None else f" ± {cell.spread:.{digits}f}"
-        ours = f"[bold]{cell.ours:.{digits}f}[/]{spread} · n {len(cell.values)}"
-    return f"{ours}\n[dim]{paper}[/]"
+        spread = "" if cell.spread is None else f"±{cell.spread:.{digits}f}"
+        ours = f"[bold]{cell.ours:.{digits}f}{spread}[/] n={len(cell.values)}"
+    return f"{ours}\n[dim]{paper}[/]" if printed else ours
 
 
 def _print_list(

@@ -14,6 +14,7 @@ from oddly.data.digits import load_digits
 from oddly.data.image_folder import load_image_folder
 from oddly.data.labels import replace_labels
 from oddly.data.listing import shown
+from oddly.data.merged_cifar import MERGED, load_merged_cifar
 from oddly.data.noise import NOISES, add_noise, error_rate
 from oddly.data.synthetic import synthetic
 from oddly.data.table import SUFFIXES, load_table
@@ -25,6 +26,7 @@ DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
     "cifar10": load_cifar10,
     "cifar100": load_cifar100,
     **{name: partial(load_cifar_n, name) for name in HUMAN_LABELS},
+    **{name: partial(load_merged_cifar, name) for name in MERGED},
     "synthetic": lambda options: synthetic(),
 }
 

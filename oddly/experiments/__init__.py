@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from oddly.experiments import table1_cifar_uniform as table1
+from oddly.experiments import (
+    figure2_cifar100_mislabelled,
+    figure3_loss_histogram,
+    figure4_choosing_e_and_p,
+    figure7_ablations,
+    figure10_noise_amount,
+    figure11_precision_recall,
+    learning_rate,
+    recipe,
+    table1_cifar_uniform,
+    table2_cifar_merged,
+)
 from oddly.experiments.base import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (table1,)
+    each.name: each
+    for each in (
+        table1_cifar_uniform.EXPERIMENT,
+        table2_cifar_merged.EXPERIMENT,
+        figure2_cifar100_mislabelled.EXPERIMENT,
+        figure3_loss_histogram.EXPERIMENT,
+        figure4_choosing_e_and_p.EXPERIMENT,
+        figure7_ablations.EXPERIMENT,
+        figure10_noise_amount.EXPERIMENT,
+        figure11_precision_recall.EXPERIMENT,
+        learning_rate.EXPERIMENT,
+        recipe.EXPERIMENT,
+    )
 }
 
 __all__ = ["EXPERIMENTS", "Experiment"]

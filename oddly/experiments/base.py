@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -21,8 +21,9 @@ class PaperNumber:
     spread: float | None = None
 
     def __str__(self) -> str:
-        spread = "" if self.spread is None else f" ± {self.spread:g}"
-        return f"{self.value:g}{spread}"
+        digits = 1 if self.value >= 1 else 2
+        spread = "" if self.spread is None else f"±{self.spread:.{digits}f}"
+        return f"{self.value:.{digits}f}{spread}"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Cell:
     jobs: tuple[Job, ...]
     """Empty where it cannot be trained: the method does not exist (yet)."""
     read: Callable[[Result], float | None] = final_accuracy
+    joint: Callable[[Sequence[Result]], float | None] | None = None
+    """Where the number speaks of all seeds together rather than of each; replaces `read`."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +116,22 @@ class Experiment:
     """For a size and a number of seeds; most valuable first."""
     unit: str = "%"
     digits: int = 2
-    draw: Callable[[Store, Size, int, Path], Sequence[Path]] | None = None
-    """Figures, made from stored results alone; returns the files written."""
-    about: Mapping[str, str] | None = None
-    """Remarks to print below the table, by size."""
+    draw: Callable[[Drawing], Sequence[Path]] | None = None
+    """Writes the figures; returns their files."""
+    about: str = ""
+    """A remark to print below the table: what the paper says in words."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a figure is drawn from, and where to."""
+
+    store: Store
+    size: Size
+    seeds: int
+    out: Path
+    data_dir: Path | None = None
+    """For figures that show the images themselves."""
 
 
 def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
@@ -125,8 +140,13 @@ def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
     for cell in cells:
         results = [(job, store.find(job.config)) for job in cell.jobs]
         known = [result for job, result in results if result and job.is_stored(result)]
-        values = [value for result in known if (value := cell.read(result)) is not None]
-        filled.append(Filled(cell.row, cell.column, cell.paper, tuple(values), bool(cell.jobs)))
+        if cell.joint:
+            whole = bool(known) and len(known) == len(cell.jobs)
+            values = [cell.joint(known)] if whole else []
+        else:
+            values = [cell.read(result) for result in known]
+        numbers = tuple(value for value in values if value is not None)
+        filled.append(Filled(cell.row, cell.column, cell.paper, numbers, bool(cell.jobs)))
     return filled
 
 

@@ -103,23 +103,16 @@ class Store:
     ) -> Path:
         """Write what the run has shown so far; snapshots stored before are kept."""
         before = self.find(config)
-        looked = {
-            **(before.snapshots if before else {}),
-            **{str(k): v for k, v in snapshots.items()},
-        }
-        rows = run.metrics
+        looked = {str(epoch): look for epoch, look in snapshots.items()}
+        if before:
+            looked = {**before.snapshots, **looked}
+        looked = dict(sorted(looked.items(), key=lambda item: int(item[0])))
+        if before and before.is_finished and not run.is_done:
+            content = {**vars(before), "snapshots": looked}  # trained again for a look alone
+        else:
+            content = _describe(config, run) | {"snapshots": looked, "fork": fork}
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{run_name(config)}.json"
-        content = {
-            "identity": identity(config),
-            "config": {k: v for k, v in run.config.items() if k not in MOVABLE},
-            "summary": run.summary if run.is_done else {},
-            "curve": {name: [row.get(name) for row in rows] for name in CURVE},
-            "snapshots": dict(sorted(looked.items(), key=lambda item: int(item[0]))),
-            "environment": run.environment,
-            "code": code_fingerprint(),
-            "fork": fork,
-        }
         lines = (
             f"{json.dumps(key)}: {json.dumps(plain(_rounded(v)))}" for key, v in content.items()
         )
@@ -134,6 +127,18 @@ class Store:
             except (ValueError, TypeError):
                 raise InputError(f"{path} is no stored result; remove it") from None
         return self._read[path][1]
+
+
+def _describe(config: RunConfig, run: Run) -> dict[str, Any]:
+    rows = run.metrics
+    return {
+        "identity": identity(config),
+        "config": {k: v for k, v in run.config.items() if k not in MOVABLE},
+        "summary": run.summary if run.is_done else {},
+        "curve": {name: [row.get(name) for row in rows] for name in CURVE},
+        "environment": run.environment,
+        "code": code_fingerprint(),
+    }
 
 
 @cache

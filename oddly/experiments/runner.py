@@ -89,15 +89,11 @@ class Runner:
         if job.trunk and job.fork_epoch:
             siblings = {job.fork_epoch, *forks}
             fork = Fork(self.grow_trunk(job.trunk, job.fork_epoch, siblings), job.fork_epoch)
-        folder = self.folder(job.config)
         begun = time.monotonic()
-        kept = {*job.snapshots, *forks}
-        missing = [e for e in job.snapshots if not milestone_path(folder, e).exists()]
-        if job.until is None or missing:
-            self.go_on(job.config, folder, job.until, kept, fork)
-        data = prepare_data(self.located(job.config), self.load(job.config))
-        looked = {e: look(folder, e, data, job.config.order_seed) for e in job.snapshots}
-        for epoch in set(job.snapshots) - set(forks):
+        folder, looks = self.choose_folder(job)
+        self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        looked = self.look(job.config, folder, looks)
+        for epoch in looked.keys() - set(forks):
             milestone_path(folder, epoch).unlink()
         origin = None
         if fork and job.trunk:
@@ -106,13 +102,37 @@ class Runner:
         self.tell(f"stored {path.name} ({time.monotonic() - begun:.0f} s)")
         return path
 
+    def choose_folder(self, job: Job) -> tuple[Path, set[int]]:
+        """Where to train it, and the epochs to look at its losses.
+
+        Usually its own folder. A run that went past an epoch that is wanted now is trained again
+        up to there, beside it.
+        """
+        folder = self.folder(job.config)
+        stored = self.store.find(job.config)
+        wanted = {e for e in job.snapshots if not stored or str(e) not in stored.snapshots}
+        passed = finished_epochs(folder)
+        if any(e <= passed and not milestone_path(folder, e).exists() for e in wanted):
+            return folder.with_name(f"{folder.name}-looks"), wanted
+        return folder, wanted | (set(self.size.looks) if is_trunk(job.config) else set())
+
+    def look(
+        self, config: RunConfig, folder: Path, epochs: Collection[int]
+    ) -> dict[int, dict[str, Any]]:
+        """What the losses were at those of the epochs that the run has kept."""
+        there = sorted(e for e in epochs if milestone_path(folder, e).exists())
+        if not there:
+            return {}
+        data = prepare_data(self.located(config), self.load(config))
+        return {e: look(folder, e, data, config.order_seed) for e in there}
+
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
         """The folder of a trunk that has kept this milestone, trained up to there if need be."""
         folder = self.folder(trunk)
         if not milestone_path(folder, epoch).exists() and finished_epochs(folder) >= epoch:
             folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it went past without keeping
         if not milestone_path(folder, epoch).exists():
-            self.go_on(trunk, folder, epoch, siblings, None)
+            self.go_on(trunk, folder, epoch, {*siblings, *self.size.looks}, None)
         return folder
 
     def go_on(
@@ -125,7 +145,7 @@ class Runner:
     ) -> None:
         """Begin the run, or take it up where it was left, and train until epoch `until`."""
         begun = (folder / "config.json").exists()
-        if begun and Run(folder).is_done:
+        if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
             return
         rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
         to = "" if until is None else f", to epoch {until}"
@@ -181,6 +201,11 @@ class Runner:
 
 def finished_epochs(folder: Path) -> int:
     return len(Run(folder).metrics) if (folder / "config.json").exists() else 0
+
+
+def is_trunk(config: RunConfig) -> bool:
+    """Whether its losses are kept to the end."""
+    return config.method == "odd" and config.settings.get("prune_after") == config.epochs
 
 
 def _same(trunk: RunConfig, job: Job) -> bool:

@@ -17,6 +17,9 @@ from oddly.engine.config import RunConfig, sort_options
 from oddly.errors import InputError
 from oddly.methods import PRESETS
 
+PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
+LOOKS = (10, 25, 30, 50, 75, 100)
+
 
 @dataclass(frozen=True)
 class Size:
@@ -51,6 +54,17 @@ class Size:
     @property
     def epochs(self) -> int:
         return int(self.options["epochs"])
+
+    def at(self, epoch: int) -> int:
+        """The epoch that stands for epoch `epoch` of the paper's 200."""
+        if epoch == PAPER_PRUNE_AFTER:
+            return self.prune_after
+        return max(1, round(epoch / PAPER_EPOCHS * self.epochs))
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Epochs at which every trunk's losses are looked at, so that all figures can share it."""
+        return tuple(sorted({self.at(epoch) for epoch in LOOKS}))
 
     def changed(self, options: Mapping[str, str]) -> Size:
         """The same with some options replaced: other runs, kept apart from these.
@@ -89,7 +103,7 @@ def _typed(name: str, text: str) -> Any:
         raise InputError(f"{name} takes {kind}, not '{text}'") from None
 
 
-SMALL_TRAIN, SMALL_TEST = 2_000, 1_000
+SMALL_TRAIN, SMALL_TEST = 1_000, 500
 
 
 def shrink_images(data: LabelledData) -> LabelledData:
@@ -116,12 +130,12 @@ FULL = Size(
     "full",
     {
         "model": "wrn-28-10",
-        "epochs": 200,
+        "epochs": PAPER_EPOCHS,
         "batch_size": 128,
         "learning_rate": 0.1,
         "weight_decay": 5e-4,
     },
-    prune_after=75,
+    prune_after=PAPER_PRUNE_AFTER,
 )
 # Ours: the first 12 epochs anneal to a small rate, so that wrong labels stand out; then the
 # schedule begins anew on what was kept. Not compiled: that alone would take most of the minute.

@@ -11,14 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
-from oddly.core.verdict import judge
+from oddly.core.verdict import Verdict, judge
 from oddly.data.base import LabelledData
 from oddly.engine.checkpoint import load_checkpoint, milestone_path
 from oddly.errors import InputError
 from oddly.records import score_verdict
 
 PERCENTILES = (1.0, 5.0, 10.0, 30.0, 50.0, 80.0)
-BINS = 80
+PAPER_PERCENTILE = 10.0
+EDGES = np.linspace(0, 15, 151)
+"""The same for all runs, so that their histograms can be compared."""
 DRAWS = 20_000
 
 
@@ -76,24 +78,34 @@ def _judge(
         "precision": scored["precision"],
         "recall": scored["recall"],
         "f1": scored["f1"],
-    }
+    } | _name_removed(verdict, wrong)
 
 
-def histograms(groups: Mapping[str, Tensor]) -> dict[str, Any]:
-    """Counts over common bins, from 0 to what 99.5 % of all values stay below."""
-    everything = torch.cat([values[values.isfinite()] for values in groups.values()])
-    top = float(np.percentile(everything.numpy(), 99.5)) if len(everything) else 1.0
-    edges = np.linspace(0, max(top, 1e-3), BINS + 1)
-    counts = {
-        name: np.histogram(values[values.isfinite()].numpy(), edges)[0].tolist()
+def _name_removed(verdict: Verdict, wrong: Tensor) -> dict[str, Any]:
+    """Which examples go from data taken for clean, at the paper's p: figure 2 shows them."""
+    if verdict.percentile != PAPER_PERCENTILE or bool(wrong.any()):
+        return {}
+    removed = verdict.removed
+    return {"indices": removed.tolist(), "labels": verdict.labels[removed].tolist()}
+
+
+def histograms(groups: Mapping[str, Tensor]) -> dict[str, list[int]]:
+    """Counts over the bins of `EDGES`; the last one holds all larger values too."""
+    return {
+        name: np.histogram(values[values.isfinite()].numpy().clip(0, EDGES[-1]), EDGES)[0].tolist()
         for name, values in groups.items()
     }
-    return {"edges": edges.tolist(), "counts": counts}
 
 
 def quantiles(values: Tensor, at: Sequence[int] = (5, 25, 50, 75, 95)) -> list[float] | None:
     known = values[values.isfinite()].numpy()
     return np.percentile(known, at).tolist() if len(known) else None
+
+
+def histogram_distance(first: Sequence[int], second: Sequence[int]) -> float:
+    """The KS distance as far as bins of 0.1 can tell: for losses of different runs."""
+    below = (np.cumsum(counts) / max(1, sum(counts)) for counts in (first, second))
+    return float(np.abs(np.subtract(*below)).max())
 
 
 def ks_distance(a: Tensor, b: Tensor) -> float | None:

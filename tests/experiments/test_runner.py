@@ -160,12 +160,25 @@ def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
     runner.train(job)
     result = runner.store.find(job.config)
     assert result is not None and job.is_stored(result) and not result.is_finished
-    assert list(result.snapshots) == ["2", "4"] and len(result.curve["epoch"]) == 4
+    assert list(result.snapshots) == ["1", "2", "3", "4"]  # asked for, or usual for a trunk
+    assert len(result.curve["epoch"]) == 4
     folder = runner.folder(job.config)
     assert not list(folder.glob("checkpoint-*.pt")) and (folder / "checkpoint.pt").exists()
     runner.train(Job(job.config))  # the rest of it; the snapshots stay
     whole = runner.store.find(job.config)
-    assert whole is not None and whole.is_finished and list(whole.snapshots) == ["2", "4"]
+    assert whole is not None and whole.is_finished and whole.snapshots == result.snapshots
+
+
+def test_a_look_at_an_epoch_that_has_passed(runner: Runner) -> None:
+    trunk = TINY.trunk("synthetic", 0, **NOISE)
+    runner.train(Job(trunk))
+    before = runner.store.find(trunk)
+    job = Job(trunk, until=5, snapshots=(5,))
+    assert before is not None and not job.is_stored(before)
+    runner.train(job)
+    after = runner.store.find(trunk)
+    assert after is not None and list(after.snapshots) == ["1", "2", "3", "5"]
+    assert after.summary == before.summary and after.curve == before.curve  # the whole run's still
 
 
 def test_a_snapshot_says_what_a_run_would_have_done(runner: Runner, tmp_path: Path) -> None:
