@@ -68,7 +68,9 @@ def reproduce(
     compile: Annotated[
         bool, typer.Option("--compile/--no-compile", help="torch.compile with CUDA graphs.")
     ] = False,
-    workers: Annotated[int, typer.Option(help="Processes that decode images.")] = 2,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that decode images (default: 2).")
+    ] = None,
     json: Json = False,
 ) -> None:
     """The paper's tables and figures from stored runs, and the runs that are missing."""
@@ -76,21 +78,23 @@ def reproduce(
     from oddly.experiments.base import Drawing, fill
     from oddly.experiments.results import STORED, Store
 
-    size = _choose_size(small, fast, full, with_ or [])
     seeds = seeds or (1 if small else 3)
     # Trifles are not kept with the package's own results.
     store = Store(results or (runs / "results" if small else STORED))
     if list_:
-        _print_list(list(EXPERIMENTS.values()), size, seeds, store, json)
+        chosen = _size_name(small, fast, full)
+        _print_list(list(EXPERIMENTS.values()), chosen, seeds, store, json)
         return
     if name is None:
         raise InputError("say which table or figure: oddly reproduce NAME (--list shows them all)")
     if name not in EXPERIMENTS:
         raise unknown_name("table or figure", name, EXPERIMENTS)
     experiment = EXPERIMENTS[name]
+    size = _choose_size(experiment, _size_name(small, fast, full), with_ or [])
     cells = _select(experiment.cells(size, seeds), row, column)
     if run or next_:
-        where = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
+        given = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
+        where = {name: value for name, value in given.items() if value is not None}
         _train(cells, size, store, runs, where, None if run else minutes)
     filled = fill(cells, store)
     if json:
@@ -107,14 +111,20 @@ def reproduce(
             err_console.print(f"drawn  {path}", soft_wrap=True, highlight=False)
 
 
-def _choose_size(small: bool, fast: bool, full: bool, changes: Sequence[str]) -> Size:
-    from oddly.cli.train import parse_settings
-    from oddly.experiments.sizes import SIZES
-
+def _size_name(small: bool, fast: bool, full: bool) -> str:
     chosen = [name for name, wanted in (("small", small), ("fast", fast), ("full", full)) if wanted]
     if len(chosen) > 1:
         raise InputError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
-    size = SIZES[chosen[0] if chosen else "full"]
+    return chosen[0] if chosen else "full"
+
+
+def _choose_size(experiment: Experiment, name: str, changes: Sequence[str]) -> Size:
+    from oddly.cli.train import parse_settings
+
+    if name not in experiment.sizes:
+        known = " or ".join(f"--{size}" for size in experiment.sizes)
+        raise InputError(f"{experiment.name} has no --{name}; use {known}")
+    size = experiment.sizes[name]
     return size.changed(parse_settings(list(changes))) if changes else size
 
 
@@ -202,7 +212,7 @@ def _cell_text(cell: Filled | None, digits: int, printed: bool) -> str:
 
 
 def _print_list(
-    experiments: Sequence[Experiment], size: Size, seeds: int, store: Store, json: bool
+    experiments: Sequence[Experiment], size: str, seeds: int, store: Store, json: bool
 ) -> None:
     from rich.table import Table
 
@@ -210,7 +220,9 @@ def _print_list(
 
     states = []
     for experiment in experiments:
-        filled = fill(experiment.cells(size, seeds), store)
+        if size not in experiment.sizes:
+            continue
+        filled = fill(experiment.cells(experiment.sizes[size], seeds), store)
         stored = sum(bool(cell.values) for cell in filled)
         states.append((experiment, stored, len(filled)))
     if json:

@@ -115,6 +115,9 @@ def train(
             "--flip/--no-flip",
         ),
     ] = None,
+    weights: Annotated[
+        str | None, in_panel(TRAINING, "File to start from, or pretrained (timm's own).")
+    ] = None,
     dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
     epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
     batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,

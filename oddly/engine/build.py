@@ -20,6 +20,7 @@ from oddly.engine.tensorboard import check_tensorboard
 from oddly.errors import InputError
 from oddly.methods import Context, Method, build_method, settings_of
 from oddly.models import build_model
+from oddly.models.weights import load_weights
 
 TEST_BATCH = 512  # without gradients more fits
 
@@ -121,6 +122,8 @@ def build_network(config: RunConfig, data: LabelledData, device: torch.device) -
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed)
     model = build_model(config.model, len(data.class_names), channels, size, config.dropout)
+    if config.weights:
+        load_weights(model, config.weights, config.model)
     moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return moved
 

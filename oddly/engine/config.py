@@ -44,6 +44,8 @@ class RunConfig:
 
     model: str | None = None
     """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    weights: str | None = None
+    """Where to start from: a file of weights, or `pretrained` for those that timm fetches."""
     dropout: float = 0.0
     """Dropout inside the network, where it has any."""
 

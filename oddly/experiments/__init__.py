@@ -13,6 +13,11 @@ from oddly.experiments import (
     recipe,
     table1_cifar_uniform,
     table2_cifar_merged,
+    table3_imagenet,
+    table4_webvision,
+    table5_clothing1m,
+    table6_imagenet_removed,
+    table7_webvision_percentile,
 )
 from oddly.experiments.base import Experiment
 
@@ -21,6 +26,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     for each in (
         table1_cifar_uniform.EXPERIMENT,
         table2_cifar_merged.EXPERIMENT,
+        table3_imagenet.EXPERIMENT,
+        table4_webvision.EXPERIMENT,
+        table5_clothing1m.EXPERIMENT,
+        table6_imagenet_removed.EXPERIMENT,
+        table7_webvision_percentile.EXPERIMENT,
         figure2_cifar100_mislabelled.EXPERIMENT,
         figure3_loss_histogram.EXPERIMENT,
         figure4_choosing_e_and_p.EXPERIMENT,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 from oddly.engine.config import RunConfig
 from oddly.experiments.results import Result, Store
-from oddly.experiments.sizes import Size
+from oddly.experiments.sizes import SIZES, Size
+
+FROM_RUN = "run:"  # how a config names the weights of an earlier run
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Job:
     snapshots: tuple[int, ...] = ()
     """Finished epochs after which the losses of all examples are looked at."""
 
+    also_test: str | None = None
+    """A dataset on whose test set the finished network is tried as well."""
+    after: Job | None = None
+    """Whose weights this one starts from."""
+
     @property
     def fork_epoch(self) -> int:
         """One epoch before E: the fork trains epoch E itself, so judging needs no code of its own.
@@ -50,6 +57,7 @@ class Job:
         if result is None:
             return False
         looked = all(str(epoch) in result.snapshots for epoch in self.snapshots)
+        looked = looked and self.also_test in (None, *result.also)
         return looked and (self.until is not None or result.is_finished)
 
 
@@ -114,6 +122,7 @@ class Experiment:
     """What all of it takes, in words."""
     cells: Callable[[Size, int], Sequence[Cell]]
     """For a size and a number of seeds; most valuable first."""
+    sizes: Mapping[str, Size] = field(default_factory=lambda: SIZES)
     unit: str = "%"
     digits: int = 2
     draw: Callable[[Drawing], Sequence[Path]] | None = None

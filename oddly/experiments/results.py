@@ -60,6 +60,8 @@ class Result:
     """A fingerprint of the sources that trained it."""
     fork: Mapping[str, Any] | None = None
     """The run whose first epochs were taken over, and how many."""
+    also: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By dataset: accuracy on a further test set."""
 
     @property
     def is_finished(self) -> bool:
@@ -100,6 +102,7 @@ class Store:
         run: Run,
         snapshots: Mapping[int, Mapping[str, Any]],
         fork: Mapping[str, Any] | None = None,
+        also: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Path:
         """Write what the run has shown so far; snapshots stored before are kept."""
         before = self.find(config)
@@ -110,7 +113,11 @@ class Store:
         if before and before.is_finished and not run.is_done:
             content = {**vars(before), "snapshots": looked}  # trained again for a look alone
         else:
-            content = _describe(config, run) | {"snapshots": looked, "fork": fork}
+            content = _describe(config, run) | {
+                "snapshots": looked,
+                "fork": fork,
+                "also": also or {},
+            }
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{run_name(config)}.json"
         lines = (

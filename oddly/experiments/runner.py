@@ -13,7 +13,8 @@ from oddly.engine.checkpoint import Fork, milestone_path
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Stopped, Watcher
-from oddly.experiments.base import Job
+from oddly.experiments.base import FROM_RUN, Job
+from oddly.experiments.elsewhere import try_on
 from oddly.experiments.results import Result, Store, identity, run_name
 from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import look
@@ -61,6 +62,11 @@ class Runner:
     watcher: Watcher = field(default_factory=Watcher)
     tell: Callable[[str], None] = print
 
+    def __post_init__(self) -> None:
+        if self.size.make and not self.where.get("data_dir"):
+            self.where = {**self.where, "data_dir": str(self.runs / "made")}
+            self.size.make(self.runs / "made")
+
     def run(self, jobs: Sequence[Job]) -> list[Job]:
         """All of them, or as many as time allows; returns those that are finished."""
         left, finished = list(jobs), list[Job]()
@@ -85,6 +91,8 @@ class Runner:
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
         """One job to its end, its trunk first; returns the stored result's file."""
+        if job.after:
+            self.train(job.after)
         fork = None
         if job.trunk and job.fork_epoch:
             siblings = {job.fork_epoch, *forks}
@@ -98,7 +106,8 @@ class Runner:
         origin = None
         if fork and job.trunk:
             origin = {"run": run_name(job.trunk), "epochs": fork.epoch}
-        path = self.store.save(job.config, Run(folder), looked, origin)
+        also = self.test_elsewhere(job, folder)
+        path = self.store.save(job.config, Run(folder), looked, origin, also)
         self.tell(f"stored {path.name} ({time.monotonic() - begun:.0f} s)")
         return path
 
@@ -124,7 +133,7 @@ class Runner:
         if not there:
             return {}
         data = prepare_data(self.located(config), self.load(config))
-        return {e: look(folder, e, data, config.order_seed) for e in there}
+        return {e: look(folder, e, data, self.located(config)) for e in there}
 
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
         """The folder of a trunk that has kept this milestone, trained up to there if need be."""
@@ -191,8 +200,19 @@ class Runner:
     def folder(self, config: RunConfig) -> Path:
         return self.runs / run_name(config)
 
+    def test_elsewhere(self, job: Job, folder: Path) -> dict[str, dict[str, float]]:
+        """The finished network on a further test set, where the job asks for that."""
+        if job.also_test is None or not Run(folder).is_done:
+            return {}
+        return {job.also_test: try_on(self.located(job.config), folder, job.also_test)}
+
     def located(self, config: RunConfig) -> RunConfig:
-        return replace(config, **self.where)
+        """The config as it runs here: weights of an earlier run come from its folder."""
+        config = replace(config, **self.where)
+        if config.weights and config.weights.startswith(FROM_RUN):
+            source = self.runs / config.weights.removeprefix(FROM_RUN) / "model.safetensors"
+            config = replace(config, weights=str(source))
+        return config
 
     def load(self, config: RunConfig) -> Any:
         data_dir = self.where.get("data_dir")

@@ -33,6 +33,8 @@ class Size:
     default_settings: Mapping[str, Any] = field(default_factory=dict)
     """Of the row "our default"."""
     shrink: Callable[[LabelledData], LabelledData] | None = None
+    make: Callable[[Path], None] | None = None
+    """Makes the data itself below a folder, in the official layout, where no folder is given."""
 
     def config(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
         """A run of this size; `options` win, what is no field is a setting of the method."""

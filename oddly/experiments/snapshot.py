@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
+from oddly.core.head import find_head
 from oddly.core.verdict import Verdict, judge
 from oddly.data.base import LabelledData
+from oddly.engine.build import build_network
 from oddly.engine.checkpoint import load_checkpoint, milestone_path
+from oddly.engine.config import RunConfig
 from oddly.errors import InputError
 from oddly.records import score_verdict
 
@@ -24,7 +28,7 @@ EDGES = np.linspace(0, 15, 151)
 DRAWS = 20_000
 
 
-def look(folder: Path, epoch: int, data: LabelledData, seed: int) -> dict[str, Any]:
+def look(folder: Path, epoch: int, data: LabelledData, config: RunConfig) -> dict[str, Any]:
     """Losses of epoch `epoch` against q_n: histograms, KS distances, what each p would remove.
 
     `data`: under the given labels the run was trained with.
@@ -33,7 +37,7 @@ def look(folder: Path, epoch: int, data: LabelledData, seed: int) -> dict[str, A
     if state is None:
         raise InputError(f"{folder} has kept no checkpoint of epoch {epoch}")
     losses = state["method"]["denoiser"]["ledger"]["values"]
-    drawn = Counterfactual.from_losses(_draw(state["model"], seed), "weights")
+    drawn = Counterfactual.from_losses(_draw(state["model"], data, config), "weights")
     wrong = torch.zeros(len(losses), dtype=torch.bool)
     if data.true_labels is not None:
         wrong = data.train.labels != data.true_labels
@@ -49,12 +53,13 @@ def look(folder: Path, epoch: int, data: LabelledData, seed: int) -> dict[str, A
     }
 
 
-def _draw(weights: Mapping[str, Tensor], seed: int) -> Tensor:
+def _draw(weights: Mapping[str, Tensor], data: LabelledData, config: RunConfig) -> Tensor:
     """q_n from the saved final layer, as the run itself would have drawn it."""
-    weight, bias = weights["fc.weight"], weights["fc.bias"]  # so called in all networks of ours
-    head = nn.Linear(weight.shape[1], weight.shape[0])
-    head.load_state_dict({"weight": weight, "bias": bias})
-    return draw_losses(head, DRAWS, torch.Generator().manual_seed(seed))
+    with torch.random.fork_rng(devices=[]):  # building draws first weights
+        network = build_network(replace(config, weights=None), data, torch.device("cpu"))
+    network.load_state_dict(weights)
+    head = find_head(network, len(data.class_names))
+    return draw_losses(head, DRAWS, torch.Generator().manual_seed(config.order_seed))
 
 
 def _judge(
