@@ -103,6 +103,8 @@ def reproduce(
         title = f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})"
         out_console.print(title, highlight=False, soft_wrap=True)
         out_console.print(_table(experiment, filled))
+        if size.name == "small":
+            out_console.print("small: shows that it runs, not what comes out", highlight=False)
         if experiment.about:
             out_console.print(experiment.about, highlight=False)
     if experiment.draw and out:

@@ -23,8 +23,8 @@ class PaperNumber:
     spread: float | None = None
 
     def __str__(self) -> str:
-        digits = 1 if self.value >= 1 else 2
-        spread = "" if self.spread is None else f"±{self.spread:.{digits}f}"
+        digits = 1 if self.value == round(self.value, 1) else 2
+        spread = "" if self.spread is None else f"±{self.spread:.1f}"
         return f"{self.value:.{digits}f}{spread}"
 
 
