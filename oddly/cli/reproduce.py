@@ -64,6 +64,9 @@ def reproduce(
         "runs/reproduce"
     ),
     out: Annotated[Path | None, typer.Option(help="Gets the figures drawn.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the tables of a Markdown page anew, and no more.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     compile: Annotated[
         bool, typer.Option("--compile/--no-compile", help="torch.compile with CUDA graphs.")
@@ -81,6 +84,11 @@ def reproduce(
     seeds = seeds or (1 if small else 3)
     # Trifles are not kept with the package's own results.
     store = Store(results or (runs / "results" if small else STORED))
+    if page:
+        from oddly.experiments.pages import refresh
+
+        refresh(page, EXPERIMENTS, store)
+        return
     if list_:
         chosen = _size_name(small, fast, full)
         _print_list(list(EXPERIMENTS.values()), chosen, seeds, store, json)
@@ -179,8 +187,9 @@ def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:
     from rich import box
     from rich.table import Table
 
-    rows = list(dict.fromkeys(cell.row for cell in filled))
-    columns = sorted(dict.fromkeys(cell.column for cell in filled), key=natural_order)
+    from oddly.experiments.pages import arrange
+
+    rows, columns = arrange(filled)
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("")
     for column in columns:
@@ -193,24 +202,15 @@ def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:
     return table
 
 
-def natural_order(column: str) -> tuple[str, float]:
-    """By name, then by the number that follows it."""
-    words = column.replace("%", "").split()
-    numbers = [float(word) for word in words if word.replace(".", "").isdigit()]
-    return words[0] if words else "", numbers[-1] if numbers else 0.0
-
-
 def _cell_text(cell: Filled | None, digits: int, printed: bool) -> str:
     """Ours, and below it the paper's where it prints numbers at all."""
     if cell is None:
         return ""
-    paper = "–" if cell.paper is None else str(cell.paper)
-    if cell.ours is None:
-        ours = "missing" if cell.trainable else "no method"
-    else:
-        spread = "" if cell.spread is None else f"±{cell.spread:.{digits}f}"
-        ours = f"[bold]{cell.ours:.{digits}f}{spread}[/] n={len(cell.values)}"
-    return f"{ours}\n[dim]{paper}[/]" if printed else ours
+    from oddly.experiments.pages import ours_text
+
+    ours = ours_text(cell, digits)
+    ours = ours if cell.ours is None else f"[bold]{ours}[/]"
+    return f"{ours}\n[dim]{cell.paper or '–'}[/]" if printed else ours
 
 
 def _print_list(

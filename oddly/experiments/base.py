@@ -89,7 +89,6 @@ class Filled:
     column: str
     paper: PaperNumber | None
     values: tuple[float, ...]
-    trainable: bool = True
 
     @property
     def ours(self) -> float | None:
@@ -155,7 +154,7 @@ def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
         else:
             values = [cell.read(result) for result in known]
         numbers = tuple(value for value in values if value is not None)
-        filled.append(Filled(cell.row, cell.column, cell.paper, numbers, bool(cell.jobs)))
+        filled.append(Filled(cell.row, cell.column, cell.paper, numbers))
     return filled
 
 

@@ -88,7 +88,7 @@ def test_fill_gives_mean_spread_and_number(tmp_path: Path) -> None:
         runner.train(job)
     got, empty = fill([cell, nothing], store)
     values = [store.find(job.config).summary["test_accuracy"] for job in jobs[:2]]  # type: ignore[union-attr]
-    assert list(got.values) == pytest.approx(values) and got.trainable and not empty.trainable
+    assert list(got.values) == pytest.approx(values) and empty.values == ()
     assert got.ours == pytest.approx(sum(values) / 2)
     assert missing_jobs([cell, nothing], store) == [jobs[2]]
     joint = Cell("row", "joint", None, jobs, joint=lambda results: len(results))
