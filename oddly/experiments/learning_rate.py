@@ -22,8 +22,12 @@ EPOCHS = (10, 25, 50, 75)
 SHARES = (1.0, 0.1)  # of the recipe's rate: 0.1 and 0.01 in the paper's
 
 
+def rate_of(size: Size, share: float) -> float:
+    return round(share * float(size.options["learning_rate"]), 10)  # 0.01, not 0.010000000000000002
+
+
 def make_job(size: Size, data: str, share: float, seed: int) -> Job:
-    rate = share * float(size.options["learning_rate"])
+    rate = rate_of(size, share)
     trunk = size.trunk(data, seed, noise=0.4, learning_rate=rate)
     return follow(trunk, *(size.at(epoch) for epoch in EPOCHS))
 
@@ -34,7 +38,7 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
     for column, source in data.items():
         for share in SHARES:
             jobs = tuple(make_job(size, source, share, seed) for seed in range(seeds))
-            rate = share * float(size.options["learning_rate"])
+            rate = rate_of(size, share)
             for epoch in EPOCHS:
                 row = f"rate {rate:g}, epoch {size.at(epoch)}"
                 made.append(look_cell(row, column, jobs, size.at(epoch), _separation))

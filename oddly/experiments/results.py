@@ -18,6 +18,7 @@ from oddly.records.files import plain
 
 PACKAGE = Path(__file__).parents[1]
 STORED = PACKAGE / "results" / "reproduce"
+EXACT = ("identity", "config")  # what a run is found by
 CURVE = ("epoch", "lr", "train_loss", "test_accuracy", "test_accuracy_top5", "kept", "seconds")
 
 
@@ -120,9 +121,8 @@ class Store:
             }
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"{run_name(config)}.json"
-        lines = (
-            f"{json.dumps(key)}: {json.dumps(plain(_rounded(v)))}" for key, v in content.items()
-        )
+        short = {k: v if k in EXACT else _rounded(v) for k, v in content.items()}
+        lines = (f"{json.dumps(key)}: {json.dumps(plain(value))}" for key, value in short.items())
         write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")  # a line per part, not per number
         return path
 

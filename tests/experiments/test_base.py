@@ -132,3 +132,10 @@ def test_a_result_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
     file.rename(tmp_path / f"{run_name(other)}.json")
     with pytest.raises(InputError, match="holds another run"):
         store.find(other)
+
+
+def test_a_number_that_is_not_round_finds_its_run(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    config = TINY.config("synthetic", method="erm", learning_rate=0.1 * 0.1, epochs=1)
+    Runner(store, TINY, tmp_path / "runs", tell=lambda text: None).train(Job(config))
+    assert store.find(config) is not None

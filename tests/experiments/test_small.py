@@ -30,6 +30,9 @@ def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
         cells = json.loads(told)["cells"]
         assert cells and all(cell["n"] >= 1 for cell in cells), name
         assert {"row", "column", "paper", "ours", "n"} <= cells[0].keys()
+        if name == "table1":  # two seeds gave 23.9 ± 1.6 against 28.5 ± 0.7
+            erm, odd = (cell["ours"] for cell in cells)
+            assert odd > erm
     drawn = {file.name.split("_small")[0] for file in (tmp_path / "figures").iterdir()}
     assert drawn == set(DRAWN)
     results = list((tmp_path / "runs" / "results").glob("*.json"))
@@ -37,17 +40,6 @@ def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
     _, told, _ = oddly("reproduce", "--list", "--small", "--json", "--runs", tmp_path / "runs")
     states = json.loads(told)["experiments"]
     assert len(states) == len(EXPERIMENTS) and all(s["stored"] == s["cells"] for s in states)
-
-
-@pytest.mark.slow
-def test_odd_beats_erm_at_the_small_size(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
-    """Two seeds gave 23.9 ± 1.6 against 28.5 ± 0.7."""
-    _, told, _ = oddly(
-        *("reproduce", "table1", "--small", "--run", "--json", "--device", "cpu"),
-        *("--runs", tmp_path, "--data-dir", cifar_root),
-    )
-    erm, odd = (cell["ours"] for cell in json.loads(told)["cells"])
-    assert odd > erm
 
 
 def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> None:
