@@ -234,6 +234,7 @@ def fast_model(parts: Parts) -> nn.Module:
         torch.backends.cudnn.benchmark = True
     if not parts.config.compile:
         return parts.model
+    torch.compiler.reset()  # after a few networks in one process it would give up and run eagerly
     mode = "reduce-overhead" if parts.device.type == "cuda" else "default"
     compiled: nn.Module = torch.compile(parts.model, mode=mode)  # type: ignore[assignment]
     return compiled

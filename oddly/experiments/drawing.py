@@ -36,23 +36,22 @@ def draw_lines(
             if len(points) <= 12
         ]
         body.append(_text(LEFT + 12, TOP + 16 + 16 * k, name, colour))
-    for name, place in (marks or {}).items():
+    for k, (name, place) in enumerate((marks or {}).items()):
         x = _x(place, x_range)
         body.append(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="#24292f"'
             ' stroke-dasharray="4 3"/>'
         )
-        body.append(_text(x + 3, TOP + 10, name, "#24292f"))
+        body.append(_text(x + 3, TOP + 10 + 14 * k, name, "#24292f"))
     return _save(path, body)
 
 
 def histogram_points(edges: Sequence[float], counts: Sequence[int]) -> Points:
-    """Counts as a density: shares per unit, at the middle of each bin."""
+    """Counts as a density: shares per unit, at the middle of each bin; no empty end."""
     total = max(1, sum(counts))
-    return [
-        ((low + high) / 2, count / total / (high - low))
-        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
-    ]
+    filled = max((k + 1 for k, count in enumerate(counts) if count), default=0)
+    bins = list(zip(edges[:-1], edges[1:], counts, strict=True))[: filled + 1]
+    return [((low + high) / 2, count / total / (high - low)) for low, high, count in bins]
 
 
 def _frame(

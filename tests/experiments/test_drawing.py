@@ -32,3 +32,4 @@ def test_a_density_has_area_one() -> None:
     points = histogram_points([0, 0.5, 1, 1.5], [1, 2, 1])
     assert points == [(0.25, 0.5), (0.75, 1.0), (1.25, 0.5)]
     assert sum(0.5 * y for _, y in points) == 1
+    assert histogram_points([0, 1, 2, 3, 4], [3, 0, 0, 0]) == [(0.5, 1.0), (1.5, 0.0)]
