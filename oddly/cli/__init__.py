@@ -1,6 +1,7 @@
 """The command line: parse, call one function, print. One file per family of commands."""
 
-from oddly.cli import benchmark, compare, train  # importing them adds their commands
+# Importing them adds their commands.
+from oddly.cli import benchmark, compare, reproduce, train
 from oddly.cli.app import app, main
 
-__all__ = ["app", "benchmark", "compare", "main", "train"]
+__all__ = ["app", "benchmark", "compare", "main", "reproduce", "train"]

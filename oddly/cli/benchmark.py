@@ -118,3 +118,26 @@ def methods(
 
     chosen = [name.strip() for name in names.split(",") if name.strip()]
     print_figures(measure(chosen, epochs=epochs, repeats=repeats, device=device), json)
+
+
+@benchmark.command()
+def throughput(
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    model: Annotated[
+        str | None, typer.Option(help="(default: resnet8; on a GPU wrn-28-10)")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Per round (default: 4; on a GPU 100).")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=2)] = 128,
+    compile: Annotated[
+        bool | None,
+        typer.Option("--compile/--no-compile", help="CUDA graphs (default: on a GPU)."),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Of the DataLoader beside it.")] = 8,
+    json: Json = False,
+) -> None:
+    """Images per second, against a plain DataLoader and the device's own ceiling."""
+    from oddly.benchmarks.throughput import measure
+
+    print_figures(measure(device, model, steps, batch_size, compile, workers), json)

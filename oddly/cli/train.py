@@ -125,12 +125,18 @@ def train(
             "--flip/--no-flip",
         ),
     ] = None,
+    weights: Annotated[
+        str | None, in_panel(TRAINING, "File to start from, or pretrained (timm's own).")
+    ] = None,
     dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
     epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
     batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
     learning_rate: Annotated[float | None, in_panel(TRAINING, f"At its highest {SUITS}.")] = None,
     schedule: Annotated[str, in_panel(TRAINING, "cosine, step or constant.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "Epochs of rising learning rate.")] = 0.0,
+    restart: Annotated[
+        int, in_panel(TRAINING, "Epochs after which the schedule begins anew; 0: never.")
+    ] = 0,
     weight_decay: Annotated[float | None, in_panel(TRAINING, SUITS)] = None,
     momentum: Annotated[float, in_panel(TRAINING)] = 0.9,
     nesterov: Annotated[bool, in_panel(TRAINING)] = True,
@@ -154,7 +160,7 @@ def train(
     given = given_options(context)
     for name in ("data", "json"):
         given.pop(name, None)
-    given["settings"] = _parse_settings(given.pop("set_", None) or [])
+    given["settings"] = parse_settings(given.pop("set_", None) or [])
     from oddly.engine.api import train as run_training
     from oddly.terminal import TerminalWatcher
 
@@ -168,7 +174,7 @@ def train(
     _show(run, json)
 
 
-def _parse_settings(pairs: list[str]) -> dict[str, str]:
+def parse_settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
             raise InputError(f"--set takes NAME=VALUE, not '{pair}'")

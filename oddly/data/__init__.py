@@ -10,14 +10,18 @@ from pathlib import Path
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.cifar import load_cifar10, load_cifar100
 from oddly.data.cifar_n import HUMAN_LABELS, load_cifar_n
+from oddly.data.clothing1m import SETTINGS, load_clothing1m
 from oddly.data.digits import load_digits
 from oddly.data.image_folder import load_image_folder
+from oddly.data.imagenet import load_imagenet
 from oddly.data.labels import replace_labels
 from oddly.data.listing import shown
+from oddly.data.merged_cifar import MERGED, load_merged_cifar
 from oddly.data.noise import NOISES, add_noise, error_rate
 from oddly.data.synthetic import synthetic
 from oddly.data.table import SUFFIXES, load_table
 from oddly.data.transforms import augment, normalise
+from oddly.data.webvision import load_webvision
 from oddly.errors import InputError, unknown_name
 
 DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
@@ -25,6 +29,11 @@ DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
     "cifar10": load_cifar10,
     "cifar100": load_cifar100,
     **{name: partial(load_cifar_n, name) for name in HUMAN_LABELS},
+    **{name: partial(load_merged_cifar, name) for name in MERGED},
+    "imagenet": load_imagenet,
+    "webvision": partial(load_webvision, False),
+    "webvision:mini": partial(load_webvision, True),
+    **{f"clothing1m:{setting}": partial(load_clothing1m, setting) for setting in SETTINGS},
     "synthetic": lambda options: synthetic(),
 }
 

@@ -30,6 +30,10 @@ class Augment:
     """Zero-pad each side by this many pixels, then crop back at a random place."""
     flip: bool = False
     """Mirror left to right half of the time."""
+    crop: int = 0
+    """Side of what is cut out: at random in training, the centre in testing; 0: the whole image."""
+    area: tuple[float, float] | None = None
+    """With `crop`: cut out this share of the area, of random shape, and resize it to the crop."""
 
 
 @dataclass(frozen=True)

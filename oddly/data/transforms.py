@@ -5,14 +5,17 @@ B images, C channels, H x W pixels. No loop over images, no host sync.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
 from torch import Generator, Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import affine_grid, grid_sample, pad
 
 from oddly.data.base import Augment
+
+LOG_ASPECT = math.log(4 / 3)  # the usual range of shapes, 3:4 to 4:3
 
 
 def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
@@ -20,6 +23,8 @@ def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
 
     The generator lives on the images' device.
     """
+    if how.crop:
+        return _cut_out(images, how, generator)
     if not how.pad and not how.flip:
         return images
     b, c, h, w = images.shape
@@ -37,6 +42,35 @@ def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
     place = rows[:, :, None] * (w + 2 * how.pad) + columns[:, None, :]  # (B, H, W)
     place = place.view(b, 1, h * w).expand(b, c, h * w)
     return images.flatten(2).gather(2, place).view(b, c, h, w)
+
+
+def centre(images: Tensor, side: int) -> Tensor:
+    """The square of `side` pixels in the middle."""
+    top, left = ((length - side) // 2 for length in images.shape[2:])
+    return images[:, :, top : top + side, left : left + side]
+
+
+def _cut_out(images: Tensor, how: Augment, generator: Generator) -> Tensor:
+    """Random crops: of the crop's own size, or of random area and shape, resized bilinearly."""
+    b, _, h, w = images.shape
+    device = images.device
+
+    def draw(low: float, high: float) -> Tensor:
+        return low + (high - low) * torch.rand(b, generator=generator, device=device)
+
+    height, width = (torch.full((b,), how.crop / length, device=device) for length in (h, w))
+    if how.area is not None:
+        area, stretch = draw(*how.area).sqrt(), (draw(-LOG_ASPECT, LOG_ASPECT) / 2).exp()
+        height, width = (area / stretch).clamp(max=1), (area * stretch).clamp(max=1)
+    # In grid_sample's terms the image reaches from -1 to 1: half-lengths, then centres.
+    y, x = (1 - height) * draw(-1, 1), (1 - width) * draw(-1, 1)
+    mirror = torch.where(draw(0, 1) < 0.5, -1.0, 1.0) if how.flip else torch.ones_like(x)
+    zero = torch.zeros_like(x)
+    rows = [torch.stack((mirror * width, zero, x), 1), torch.stack((zero, height, y), 1)]
+    size = [b, images.shape[1], how.crop, how.crop]
+    grid = affine_grid(torch.stack(rows, 1), size, align_corners=False)
+    cut = grid_sample(images.float(), grid, padding_mode="reflection", align_corners=False)
+    return cut.round_().clamp_(0, 255).to(torch.uint8)
 
 
 def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:

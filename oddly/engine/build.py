@@ -24,6 +24,7 @@ from oddly.engine.trusted import TrustedFeed, hold_out_trusted
 from oddly.errors import InputError
 from oddly.methods import Context, Method, Stage, build_method, settings_of
 from oddly.models import build_model
+from oddly.models.weights import load_weights
 
 TEST_BATCH = 512  # without gradients more fits
 NEW_MODEL_SEEDS = 7_919  # apart: the first weights of further networks
@@ -161,6 +162,8 @@ def build_network(
     torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
     outputs = len(data.class_names) + extra_outputs
     model = build_model(config.model, outputs, channels, size, config.dropout)
+    if config.weights:
+        load_weights(model, config.weights, config.model)
     moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return moved
 

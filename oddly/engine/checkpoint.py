@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from oddly.data.base import LabelledData
 from oddly.errors import InputError
-from oddly.records import replacing
+from oddly.records import Run, RunWriter, replacing
 
 NAME = "checkpoint.pt"
 SECONDS_BETWEEN = 60.0
@@ -28,22 +29,59 @@ class Checkpointer:
     def due(self, urgent: bool = False) -> bool:
         return urgent or time.monotonic() - self._last >= SECONDS_BETWEEN
 
-    def save(self, state: dict[str, Any]) -> None:
-        """The old checkpoint stays until the new one is whole."""
+    def save(self, state: dict[str, Any], milestone: int | None = None) -> None:
+        """The old checkpoint stays until the new one is whole; a milestone gets a file to keep."""
         content = io.BytesIO()
         torch.save(state, content)  # straight into the file it would hide that a disk is full
-        with replacing(self.path) as file:
+        path = self.path if milestone is None else milestone_path(self.path.parent, milestone)
+        with replacing(path) as file:
             file.write(content.getbuffer())
-        self._last = time.monotonic()
+        if milestone is None:
+            self._last = time.monotonic()
 
     def remove(self) -> None:
         """A finished run needs none."""
         self.path.unlink(missing_ok=True)
 
 
-def load_checkpoint(folder: Path) -> dict[str, Any] | None:
+@dataclass(frozen=True)
+class Fork:
+    """A run that takes over the first epochs of another, its trunk.
+
+    Both must agree on everything up to there. The trunk's method must keep what the fork's needs:
+    an `odd` that prunes late does so for one that prunes earlier.
+    """
+
+    trunk: Path
+    epoch: int
+    """Finished epochs taken over; the trunk kept this milestone."""
+
+    def load(self) -> dict[str, Any]:
+        state = load_checkpoint(self.trunk, milestone_path(self.trunk, self.epoch).name)
+        if state is None:
+            raise InputError(f"{self.trunk} has kept no checkpoint of epoch {self.epoch}")
+        return state
+
+    def copy_metrics(self, writer: RunWriter) -> None:
+        """The fork's curve begins with the trunk's."""
+        there = len(Run(writer.path).metrics)
+        for row in Run(self.trunk).metrics[there : self.epoch]:
+            writer.append_metrics(row)
+
+
+def milestone_path(folder: Path, epoch: int) -> Path:
+    return folder / f"checkpoint-{epoch:04d}.pt"
+
+
+def clear_milestones(folder: Path) -> None:
+    """Remove those of a run that is being replaced."""
+    for file in folder.glob(milestone_path(folder, 0).name.replace("0000", "*")):
+        file.unlink()
+
+
+def load_checkpoint(folder: Path, name: str = NAME) -> dict[str, Any] | None:
     """The saved state, or None when the run stopped before its first checkpoint."""
-    path = folder / NAME
+    path = folder / name
     if not path.exists():
         return None
     try:

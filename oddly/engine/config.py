@@ -46,6 +46,8 @@ class RunConfig:
 
     model: str | None = None
     """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    weights: str | None = None
+    """Where to start from: a file of weights, or `pretrained` for those that timm fetches."""
     dropout: float = 0.0
     """Dropout inside the network, where it has any."""
 
@@ -60,6 +62,8 @@ class RunConfig:
     """cosine, step (÷10 at 1/2 and 3/4 of the epochs) or constant."""
     warmup: float = 0.0
     """Epochs over which the learning rate rises linearly from 0."""
+    restart: int = 0
+    """Finished epochs after which the schedule, warm-up included, begins anew; 0: never."""
 
     device: str = "auto"
     """auto, cpu, cuda or mps."""
@@ -137,6 +141,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "image_size": (4, 4096),
     "workers": (0, 1024),
     "epochs": (1, math.inf),
+    "restart": (0, math.inf),
     "batch_size": (1, math.inf),
     "learning_rate": (0, math.inf),
     "weight_decay": (0, math.inf),

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from oddly.core import IndexedDataset
 from oddly.data.base import Augment, LabelledData, Split
-from oddly.data.transforms import augment, normalise
+from oddly.data.transforms import augment, centre, normalise
 from oddly.errors import InputError
 
 DEVICE_SHARE = 0.5  # of a GPU's free memory may hold the data itself
@@ -76,6 +76,8 @@ class Feed:
     def _prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
         if generator is not None:
             images = augment(images, self.augment, generator)
+        elif self.augment.crop:
+            images = centre(images, self.augment.crop)
         ready = normalise(images, self.mean, self.std)
         return ready.contiguous(memory_format=torch.channels_last)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,20 @@ from torch import Tensor, nn
 
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
-from oddly.engine.checkpoint import Checkpointer, fingerprint, load_checkpoint
+from oddly.engine.checkpoint import (
+    Checkpointer,
+    Fork,
+    clear_milestones,
+    fingerprint,
+    load_checkpoint,
+)
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.schedule import schedule_factor
 from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
-from oddly.engine.watch import Watcher
+from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
 from oddly.methods import Batch
 from oddly.records import Run, RunWriter, environment
@@ -37,21 +44,31 @@ def run_config(
     resume: bool = False,
     overwrite: bool = False,
     watcher: Watcher | None = None,
+    milestones: Collection[int] = (),
+    fork: Fork | None = None,
 ) -> Run:
-    """Train as `config` says into the run folder `out`; the last epoch's accuracy is the result."""
+    """Train as `config` says into the run folder `out`; the last epoch's accuracy is the result.
+
+    `milestones`: finished epochs whose checkpoint is kept, for others to fork from; `fork`: take
+    over the epochs that another run has trained already.
+    """
     watcher = watcher or Watcher()
     with torch.random.fork_rng(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
         parts = build(config, data, watcher.reading)
         checkpoint = load_checkpoint(out) if resume else None
+        if checkpoint is None and fork:
+            checkpoint = fork.load()
         finished, seconds = restore(parts, checkpoint, out) if checkpoint else (0, 0.0)
         writer = open_folder(parts, out, finished, resume, overwrite)
+        if fork:
+            fork.copy_metrics(writer)
         log = TensorBoardLog(out, finished) if parts.config.tensorboard else None
         if log:
             cleanup.callback(log.close)
         for note in parts.notes:
             watcher.note(note)
-        seconds = train_epochs(parts, writer, finished, seconds, watcher, log)
+        seconds = train_epochs(parts, writer, finished, seconds, watcher, log, milestones)
         save_outcome(parts, writer, seconds)
     Checkpointer(out).remove()
     return Run(out)
@@ -64,6 +81,7 @@ def open_folder(parts: Parts, out: Path, finished: int, resume: bool, overwrite:
     surroundings = environment(describe_device(parts.device))
     writer = RunWriter.create(out, parts.config.to_dict(), surroundings, overwrite)
     clear_log(out)
+    clear_milestones(out)
     return writer
 
 
@@ -74,6 +92,7 @@ def train_epochs(
     seconds_before: float,
     watcher: Watcher,
     log: TensorBoardLog | None = None,
+    milestones: Collection[int] = (),
 ) -> float:
     """Epoch after epoch: train, let the method judge, evaluate, note it down, save."""
     config, method, epochs = parts.config, parts.method, parts.context.epochs
@@ -94,9 +113,15 @@ def train_epochs(
         writer.append_metrics(row)
         if log:
             log.add(row)
-        if epoch + 1 < epochs and checkpointer.due(new_verdict):
+        stop = watcher.should_stop(row) and epoch + 1 < epochs
+        if epoch + 1 in milestones:
+            state = snapshot(parts, epoch + 1, time.perf_counter() - begun)
+            checkpointer.save(state, epoch + 1)
+        if epoch + 1 < epochs and checkpointer.due(new_verdict or stop):
             checkpointer.save(snapshot(parts, epoch + 1, time.perf_counter() - begun))
         watcher.end_epoch(row)
+        if stop:
+            raise Stopped(epoch + 1)
     return time.perf_counter() - begun
 
 
@@ -159,14 +184,17 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
     batches = feed.batches(order, generator, parts.method.views)
     for step, (index, views, labels) in enumerate(batches):
         set_learning_rate(parts.optimizer, stage_config, stage_epoch + step / steps)
+        if parts.config.compile:
+            torch.compiler.cudagraph_mark_step_begin()
         whole = len(index) == feed.batch_size  # a part batch would have to be compiled anew
         with torch.autocast(parts.device.type, torch.bfloat16, enabled=parts.bf16):
             output = parts.method.loss(
                 model if whole else parts.model, Batch(index, views[0], labels, views[1:])
             )
-        parts.optimizer.zero_grad(set_to_none=True)
         output.loss.backward()
         parts.optimizer.step()
+        # Here rather than before backward: no gradient outlives its step in a CUDA graph's memory.
+        parts.optimizer.zero_grad(set_to_none=True)
         losses[step] = output.loss.detach()
         watcher.step(len(index))
         if (step + 1) % STEPS_BETWEEN_CHECKS == 0:
@@ -193,7 +221,12 @@ def check_weights(model: nn.Module, epoch: int) -> None:
 
 def learning_rate(config: RunConfig, time: float) -> float:
     assert config.epochs is not None and config.learning_rate is not None
-    factor = schedule_factor(config.schedule, time, config.epochs, config.warmup)
+    cycle = (0, config.epochs)
+    if 0 < config.restart < config.epochs:
+        first = time < config.restart
+        cycle = (0, config.restart) if first else (config.restart, config.epochs)
+    begin, end = cycle
+    factor = schedule_factor(config.schedule, time - begin, end - begin, config.warmup)
     return config.learning_rate * factor
 
 
@@ -210,6 +243,7 @@ def fast_model(parts: Parts) -> nn.Module:
         torch.backends.cudnn.benchmark = True
     if not parts.config.compile:
         return parts.model
+    torch.compiler.reset()  # after a few networks in one process it would give up and run eagerly
     mode = "reduce-overhead" if parts.device.type == "cuda" else "default"
     compiled: nn.Module = torch.compile(parts.model, mode=mode)  # type: ignore[assignment]
     return compiled

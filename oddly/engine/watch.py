@@ -7,6 +7,14 @@ from pathlib import Path
 from typing import Any
 
 
+class Stopped(Exception):
+    """The watcher asked for a stop; everything up to here is saved."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(f"stopped after epoch {epoch}")
+        self.epoch = epoch
+
+
 class Watcher:
     """Hooks that all do nothing; the command line draws progress bars with them."""
 
@@ -24,6 +32,10 @@ class Watcher:
 
     def step(self, examples: int) -> None:
         """One step is done."""
+
+    def should_stop(self, row: Mapping[str, Any]) -> bool:
+        """Whether to save and stop after this epoch (`Stopped` is raised); not asked mid-epoch."""
+        return False
 
     def end_epoch(self, row: Mapping[str, Any]) -> None:
         """An epoch is done and saved; `row` is its line in metrics.jsonl."""

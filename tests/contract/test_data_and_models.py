@@ -10,6 +10,7 @@ from torch import Tensor
 
 from oddly.data import DATASETS, load_data
 from oddly.data.base import DataOptions, LabelledData
+from oddly.data.merged_cifar import MERGED
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
 from oddly.models import MODELS
@@ -41,8 +42,10 @@ def test_official_data(name: str, cifar_root: Path) -> None:
 
 
 def test_no_dataset_is_left_untested() -> None:
-    human = {name for name in DATASETS if "n:" in name or name == "cifar100n"}  # tests/data
-    assert set(DATASETS) == {*EMBEDDED, "cifar10", "cifar100", *human}
+    # Their tests: tests/data/test_cifar_n.py, test_merged_cifar.py and test_large.py.
+    human = {name for name in DATASETS if "n:" in name or name == "cifar100n"}
+    large = {"imagenet", "webvision", "webvision:mini", "clothing1m:noisy", "clothing1m:clean"}
+    assert set(DATASETS) == {*EMBEDDED, "cifar10", "cifar100", *human, *MERGED, *large}
 
 
 @pytest.mark.parametrize("name", [*MODELS, "wrn-10-1"])

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from oddly.data import Augment, augment, normalise
-from oddly.data.transforms import channel_statistics
+from oddly.data.transforms import centre, channel_statistics
 
 
 def pictures(number: int = 7, channels: int = 3, height: int = 6, width: int = 5) -> Tensor:
@@ -115,3 +115,35 @@ def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
         torch.cuda.set_sync_debug_mode("default")
     expected = slow_augment(images, how, torch.Generator("cuda").manual_seed(0))
     assert torch.equal(result.cpu(), expected)
+
+
+def ramp(side: int = 16) -> torch.Tensor:
+    """Brightness grows to the right by 10 a pixel, so that a crop's place can be read off it."""
+    row = 10 * torch.arange(side, dtype=torch.uint8)
+    return row.expand(1, 1, side, side).clone()
+
+
+def test_the_centre() -> None:
+    assert torch.equal(centre(ramp(16), 10), ramp(16)[:, :, 3:13, 3:13])
+
+
+def test_random_crops_of_their_own_size() -> None:
+    images = ramp().expand(64, 3, 16, 16).contiguous()
+    how = Augment(crop=12, flip=True)
+    cut = augment(images, how, torch.Generator().manual_seed(0))
+    assert cut.shape == (64, 3, 12, 12) and cut.dtype == torch.uint8
+    steps = cut[:, 0, 0, 1:-1].int().diff(dim=1)
+    upward = (steps > 0).all(1)
+    assert (upward | (steps < 0).all(1)).all() and 16 <= int(upward.sum()) <= 48  # some mirrored
+    assert ((steps.abs() - 10).abs() <= 1).all()  # not resized
+    assert len(cut[:, 0, 0, 5].unique()) > 8  # at many places
+
+
+def test_random_areas_are_resized() -> None:
+    images = ramp().expand(256, 1, 16, 16).contiguous()
+    how = Augment(crop=16, area=(0.25, 1.0))
+    cut = augment(images, how, torch.Generator().manual_seed(0))
+    width = (cut[:, 0, 8, -2].int() - cut[:, 0, 8, 1].int()) / 130  # share of the image's width
+    assert 0.4 < width.min() < 0.6 and 0.95 < width.max() <= 1.02
+    again = augment(images, how, torch.Generator().manual_seed(0))
+    assert torch.equal(cut, again)

@@ -203,3 +203,25 @@ def test_metrics_are_lines_of_json(tmp_path: Path) -> None:
     run_config(replace(NOISY, epochs=2, settings={}), tmp_path)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == [1, 2]
+
+
+def test_the_schedule_begins_anew() -> None:
+    """Cosine over 4 epochs, then over the other 6; a warm-up of one epoch each time."""
+    config = RunConfig(
+        "synthetic", epochs=10, learning_rate=1.0, warmup=1.0, restart=4, settings={}
+    )
+    rates = [loop.learning_rate(config, t) for t in (0, 0.5, 1, 2.5, 3.999, 4, 4.5, 5, 7.5, 10)]
+    assert rates == pytest.approx([0, 0.5, 1, 0.5, 0, 0, 0.5, 1, 0.5, 0], abs=1e-5)
+    for never in (0, 10, 99):
+        plain = replace(config, restart=never)
+        assert loop.learning_rate(plain, 5.5) == pytest.approx(0.5)
+
+
+def test_a_fork_needs_its_milestone(tmp_path: Path) -> None:
+    run_config(replace(NOISY, epochs=2, settings={}), tmp_path / "trunk", milestones=[1])
+    fork = checkpoint.Fork(tmp_path / "trunk", 2)
+    with pytest.raises(InputError, match="has kept no checkpoint of epoch 2"):
+        run_config(replace(NOISY, epochs=2, settings={}), tmp_path / "fork", fork=fork)
+    assert checkpoint.milestone_path(tmp_path / "trunk", 1).exists()
+    run_config(replace(NOISY, epochs=1, settings={}), tmp_path / "trunk", overwrite=True)
+    assert not checkpoint.milestone_path(tmp_path / "trunk", 1).exists()

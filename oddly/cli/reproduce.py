@@ -1,0 +1,242 @@
+"""oddly reproduce: the paper's tables and figures, ours beside theirs."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oddly.cli.app import Json, app, err_console, fail, out_console
+from oddly.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from oddly.experiments.base import Cell, Experiment, Filled
+    from oddly.experiments.results import Store
+    from oddly.experiments.sizes import Size
+
+
+@app.command()
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="table1, figure3, … (see --list).")
+    ] = None,
+    list_: Annotated[
+        bool, typer.Option("--list", help="All names, what they cost, how far they are.")
+    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Train everything that is missing.")] = False,
+    next_: Annotated[
+        bool, typer.Option("--next", help="Train what comes next, as far as --minutes go.")
+    ] = False,
+    minutes: Annotated[
+        float, typer.Option(min=0.1, help="Time for --next; it can also be killed at any moment.")
+    ] = 25.0,
+    small: Annotated[
+        bool, typer.Option("--small", help="Two CPU cores, a small net, seconds.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="One GPU, ResNet-18, about a minute a run.")
+    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's setting (default).")] = False,
+    row: Annotated[list[str] | None, typer.Option(help="Only these rows; repeatable.")] = None,
+    column: Annotated[
+        list[str] | None, typer.Option(help="Only these columns; repeatable.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="How many seeds (default: 3; with --small 1).")
+    ] = None,
+    with_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with", metavar="NAME=VALUE", help="Change the recipe: other runs, kept apart."
+        ),
+    ] = None,
+    data_dir: Annotated[
+        str | None, typer.Option(help="Where the official dataset folders lie.")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Gets new results (default: with the package's own).")
+    ] = None,
+    runs: Annotated[Path, typer.Option(help="Gets the run folders; large.")] = Path(
+        "runs/reproduce"
+    ),
+    out: Annotated[Path | None, typer.Option(help="Gets the figures drawn.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the tables of a Markdown page anew, and no more.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    compile: Annotated[
+        bool, typer.Option("--compile/--no-compile", help="torch.compile with CUDA graphs.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes that decode images (default: 2).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The paper's tables and figures from stored runs, and the runs that are missing."""
+    from oddly.experiments import EXPERIMENTS
+    from oddly.experiments.base import Drawing, fill
+    from oddly.experiments.results import STORED, Store
+
+    seeds = seeds or (1 if small else 3)
+    # Trifles are not kept with the package's own results.
+    store = Store(results or (runs / "results" if small else STORED))
+    if page:
+        from oddly.experiments.pages import refresh
+
+        refresh(page, EXPERIMENTS, store)
+        return
+    if list_:
+        chosen = _size_name(small, fast, full)
+        _print_list(list(EXPERIMENTS.values()), chosen, seeds, store, json)
+        return
+    if name is None:
+        raise InputError("say which table or figure: oddly reproduce NAME (--list shows them all)")
+    if name not in EXPERIMENTS:
+        raise unknown_name("table or figure", name, EXPERIMENTS)
+    experiment = EXPERIMENTS[name]
+    size = _choose_size(experiment, _size_name(small, fast, full), with_ or [])
+    cells = _select(experiment.cells(size, seeds), row, column)
+    if run or next_:
+        given = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
+        where = {name: value for name, value in given.items() if value is not None}
+        _train(cells, size, store, runs, where, None if run else minutes)
+    filled = fill(cells, store)
+    if json:
+        print(json_format.dumps({"cells": [cell.to_dict() for cell in filled]}))
+    else:
+        title = f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})"
+        out_console.print(title, highlight=False, soft_wrap=True)
+        out_console.print(_table(experiment, filled))
+        if size.name == "small":
+            out_console.print("small: shows that it runs, not what comes out", highlight=False)
+        if experiment.about:
+            out_console.print(experiment.about, highlight=False)
+    if experiment.draw and out:
+        drawing = Drawing(store, size, seeds, out, Path(data_dir) if data_dir else None)
+        for path in experiment.draw(drawing):
+            err_console.print(f"drawn  {path}", soft_wrap=True, highlight=False)
+
+
+def _size_name(small: bool, fast: bool, full: bool) -> str:
+    chosen = [name for name, wanted in (("small", small), ("fast", fast), ("full", full)) if wanted]
+    if len(chosen) > 1:
+        raise InputError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+    return chosen[0] if chosen else "full"
+
+
+def _choose_size(experiment: Experiment, name: str, changes: Sequence[str]) -> Size:
+    from oddly.cli.train import parse_settings
+
+    if name not in experiment.sizes:
+        known = " or ".join(f"--{size}" for size in experiment.sizes)
+        raise InputError(f"{experiment.name} has no --{name}; use {known}")
+    size = experiment.sizes[name]
+    return size.changed(parse_settings(list(changes))) if changes else size
+
+
+def _select(
+    cells: Sequence[Cell], rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> list[Cell]:
+    for kind, wanted in (("row", rows), ("column", columns)):
+        known = {getattr(cell, kind) for cell in cells}
+        for name in wanted or ():
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    return [
+        cell
+        for cell in cells
+        if (not rows or cell.row in rows) and (not columns or cell.column in columns)
+    ]
+
+
+def _train(
+    cells: Sequence[Cell],
+    size: Size,
+    store: Store,
+    runs: Path,
+    where: dict[str, Any],
+    minutes: float | None,
+) -> None:
+    from oddly.experiments.base import missing_jobs
+    from oddly.experiments.runner import Runner
+    from oddly.terminal import TerminalWatcher
+
+    deadline = None if minutes is None else time.monotonic() + 60 * minutes
+
+    def tell(text: str) -> None:
+        err_console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+    watcher = TerminalWatcher(err_console)
+    runner = Runner(store, size, runs, where, deadline, watcher, tell)
+    jobs = missing_jobs(cells, store)
+    if not jobs:
+        tell("nothing is missing that could be trained")
+    try:
+        finished = runner.run(jobs)
+    except KeyboardInterrupt:
+        fail("stopped; the same command goes on from the last checkpoint", 130)
+    tell(f"{len(finished)} of {len(jobs)} missing trainings finished")
+
+
+def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:
+    """One cell per row and column: ours above the paper's."""
+    from rich import box
+    from rich.table import Table
+
+    from oddly.experiments.pages import arrange
+
+    rows, columns = arrange(filled)
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    by_place = {(cell.row, cell.column): cell for cell in filled}
+    printed = any(cell.paper for cell in filled)
+    for row in rows:
+        texts = [_cell_text(by_place.get((row, c)), experiment.digits, printed) for c in columns]
+        table.add_row(row, *texts)
+    return table
+
+
+def _cell_text(cell: Filled | None, digits: int, printed: bool) -> str:
+    """Ours, and below it the paper's where it prints numbers at all."""
+    if cell is None:
+        return ""
+    from oddly.experiments.pages import ours_text
+
+    ours = ours_text(cell, digits)
+    ours = ours if cell.ours is None else f"[bold]{ours}[/]"
+    return f"{ours}\n[dim]{cell.paper or '–'}[/]" if printed else ours
+
+
+def _print_list(
+    experiments: Sequence[Experiment], size: str, seeds: int, store: Store, json: bool
+) -> None:
+    from rich.table import Table
+
+    from oddly.experiments.base import fill
+
+    states = []
+    for experiment in experiments:
+        if size not in experiment.sizes:
+            continue
+        filled = fill(experiment.cells(experiment.sizes[size], seeds), store)
+        stored = sum(bool(cell.values) for cell in filled)
+        states.append((experiment, stored, len(filled)))
+    if json:
+        rows = [
+            {"name": e.name, "title": e.title, "cost": e.cost, "stored": s, "cells": n}
+            for e, s, n in states
+        ]
+        print(json_format.dumps({"experiments": rows}))
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for header in ("name", "what", "cost of all", "stored"):
+        table.add_column(header)
+    for experiment, stored, number in states:
+        table.add_row(experiment.name, experiment.title, experiment.cost, f"{stored} of {number}")
+    out_console.print(table)

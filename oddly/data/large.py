@@ -1,0 +1,105 @@
+"""What the three large sets share: files that are decoded when asked for, never all at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
+from oddly.data.files import FileList
+from oddly.data.images import ImageFiles
+from oddly.data.listing import count, first_few, shown
+from oddly.errors import InputError
+
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+MARGIN = 8 / 7
+"""Images are decoded this much larger than the crop: 256 for 224."""
+RANDOM_AREA = (0.08, 1.0)
+
+
+def load_large(
+    name: str,
+    root: Path,
+    class_names: Sequence[str],
+    lists: tuple[FileList, FileList],
+    options: DataOptions,
+    recipe: Recipe,
+    area: tuple[float, float] | None = RANDOM_AREA,
+) -> LabelledData:
+    """Training and test files under their labels; crops of `options.image_size`.
+
+    A file is decoded to its centred square first, so random crops see no more than that. Files
+    that are not there are told (and left out on request); one that cannot be decoded stops the
+    run when it is met, with its name: decoding a million beforehand would take hours.
+    """
+    crop = options.image_size
+    side = round(MARGIN * crop)
+    notes: list[str] = []
+    train, test = (_make_split(name, root, files, side, options, notes) for files in lists)
+    return LabelledData(
+        name=name,
+        class_names=class_names,
+        train=train,
+        test=test,
+        true_labels=None,
+        image_shape=(3, crop, crop),
+        mean=MEAN,
+        std=STD,
+        augment=Augment(flip=True, crop=crop, area=area),
+        recipe=recipe,
+        notes=tuple(notes),
+    )
+
+
+def _make_split(
+    name: str, root: Path, files: FileList, side: int, options: DataOptions, notes: list[str]
+) -> Split:
+    absent = {i for i, path in enumerate(files.paths) if not os.path.isfile(root / path)}
+    if absent:
+        told = (
+            f"{name}: {len(absent):,} of {count(len(files.paths), 'image')} are not there:"
+            f" {first_few([files.paths[i] for i in sorted(absent)], 3)}"
+        )
+        if not options.skip_unreadable:
+            raise InputError(f"{told}; use --skip-unreadable to leave them out")
+        notes.append(f"{told}; left out")
+    there = [i for i in range(len(files.paths)) if i not in absent]
+    if not there:
+        raise InputError(f"{name}: none of its images is there, below {shown(str(root))}")
+    paths = [files.paths[i] for i in there]
+    labels = torch.tensor([files.labels[i] for i in there], dtype=torch.int64)
+    return Split(ImageFiles(str(root), paths, side), labels, paths)
+
+
+def read_lines(path: Path, what: str) -> list[str]:
+    """The lines of a text file; the last one may lack its end."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
+        raise InputError(f"{path} {reason}; --data-dir says where {what} lies") from None
+
+
+def read_labels(path: Path, what: str, num_classes: int) -> dict[str, int]:
+    """`PATH LABEL` per line, split at the last space: paths may hold spaces and commas."""
+    labels = {}
+    for number, line in enumerate(read_lines(path, what), start=1):
+        if not line.strip():
+            continue
+        key, _, text = line.strip().rpartition(" ")
+        if not key or not text.isdigit() or int(text) >= num_classes:
+            raise InputError(
+                f"{path}, line {number}: '{shown(line[:80])}' is not PATH LABEL with a label in"
+                f" 0..{num_classes - 1}"
+            )
+        labels[key] = int(text)
+    if not labels:
+        raise InputError(f"{path} is empty")
+    return labels
+
+
+def listed(labels: Mapping[str, int], prefix: str = "") -> FileList:
+    return FileList([prefix + path for path in labels], list(labels.values()))

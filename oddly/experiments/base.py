@@ -1,0 +1,170 @@
+"""What a table or figure of the paper is here: cells, and the trainings that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from oddly.engine.config import RunConfig
+from oddly.experiments.results import Result, Store
+from oddly.experiments.sizes import SIZES, Size
+
+FROM_RUN = "run:"  # how a config names the weights of an earlier run
+
+
+@dataclass(frozen=True)
+class PaperNumber:
+    """As printed."""
+
+    value: float
+    spread: float | None = None
+
+    def __str__(self) -> str:
+        digits = 1 if self.value == round(self.value, 1) else 2
+        spread = "" if self.spread is None else f"±{self.spread:.1f}"
+        return f"{self.value:.{digits}f}{spread}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training."""
+
+    config: RunConfig
+    trunk: RunConfig | None = None
+    """Whose epochs before E are taken over; it must be the same run up to there."""
+    until: int | None = None
+    """Finished epochs after which it has shown what it is for; None: all of them."""
+    snapshots: tuple[int, ...] = ()
+    """Finished epochs after which the losses of all examples are looked at."""
+
+    also_test: str | None = None
+    """A dataset on whose test set the finished network is tried as well."""
+    after: Job | None = None
+    """Whose weights this one starts from."""
+
+    @property
+    def fork_epoch(self) -> int:
+        """One epoch before E: the fork trains epoch E itself, so judging needs no code of its own.
+
+        0 where there is nothing to take over.
+        """
+        return int(self.config.settings["prune_after"]) - 1 if self.trunk else 0
+
+    def is_stored(self, result: Result | None) -> bool:
+        if result is None:
+            return False
+        looked = all(str(epoch) in result.snapshots for epoch in self.snapshots)
+        looked = looked and self.also_test in (None, *result.also)
+        return looked and (self.until is not None or result.is_finished)
+
+
+def final_accuracy(result: Result) -> float | None:
+    """Percent, of the last epoch."""
+    value = result.summary.get("test_accuracy")
+    return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number: the paper's, and the trainings, one per seed, that give ours."""
+
+    row: str
+    column: str
+    paper: PaperNumber | None
+    jobs: tuple[Job, ...]
+    """Empty where it cannot be trained: the method does not exist (yet)."""
+    read: Callable[[Result], float | None] = final_accuracy
+    joint: Callable[[Sequence[Result]], float | None] | None = None
+    """Where the number speaks of all seeds together rather than of each; replaces `read`."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A cell with what is stored."""
+
+    row: str
+    column: str
+    paper: PaperNumber | None
+    values: tuple[float, ...]
+
+    @property
+    def ours(self) -> float | None:
+        return mean(self.values) if self.values else None
+
+    @property
+    def spread(self) -> float | None:
+        return stdev(self.values) if len(self.values) > 1 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        paper = self.paper and {"value": self.paper.value, "spread": self.paper.spread}
+        return {
+            "row": self.row,
+            "column": self.column,
+            "paper": paper and paper["value"],
+            "paper_spread": paper and paper["spread"],
+            "ours": self.ours,
+            "spread": self.spread,
+            "n": len(self.values),
+        }
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure. The file it stands in says paper reference, command, cost, numbers."""
+
+    name: str
+    title: str
+    cost: str
+    """What all of it takes, in words."""
+    cells: Callable[[Size, int], Sequence[Cell]]
+    """For a size and a number of seeds; most valuable first."""
+    sizes: Mapping[str, Size] = field(default_factory=lambda: SIZES)
+    unit: str = "%"
+    digits: int = 2
+    draw: Callable[[Drawing], Sequence[Path]] | None = None
+    """Writes the figures; returns their files."""
+    about: str = ""
+    """A remark to print below the table: what the paper says in words."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What a figure is drawn from, and where to."""
+
+    store: Store
+    size: Size
+    seeds: int
+    out: Path
+    data_dir: Path | None = None
+    """For figures that show the images themselves."""
+
+
+def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
+    """What is stored for each cell."""
+    filled = []
+    for cell in cells:
+        results = [(job, store.find(job.config)) for job in cell.jobs]
+        known = [result for job, result in results if result and job.is_stored(result)]
+        if cell.joint:
+            whole = bool(known) and len(known) == len(cell.jobs)
+            values = [cell.joint(known)] if whole else []
+        else:
+            values = [cell.read(result) for result in known]
+        numbers = tuple(value for value in values if value is not None)
+        filled.append(Filled(cell.row, cell.column, cell.paper, numbers))
+    return filled
+
+
+def missing_jobs(cells: Sequence[Cell], store: Store) -> list[Job]:
+    """What there is to train, in the order of its value: the first seed of all cells first."""
+    seeds = max((len(cell.jobs) for cell in cells), default=0)
+    jobs: list[Job] = []
+    for seed in range(seeds):
+        for cell in cells:
+            job = cell.jobs[seed] if seed < len(cell.jobs) else None
+            if job and job not in jobs and not job.is_stored(store.find(job.config)):
+                jobs.append(job)
+    return jobs

@@ -1,0 +1,53 @@
+"""Cells that are read off the losses at some epoch of a trunk, not off its last accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oddly.engine.config import RunConfig
+from oddly.experiments.base import Cell, Job, PaperNumber
+from oddly.experiments.results import Result
+
+Snapshot = Mapping[str, Any]
+
+
+def follow(config: RunConfig, *epochs: int) -> Job:
+    """A trunk followed up to the last of these epochs, with a look at its losses at each."""
+    return Job(config, until=max(epochs), snapshots=tuple(sorted(epochs)))
+
+
+def look_cell(
+    row: str,
+    column: str,
+    jobs: tuple[Job, ...],
+    epoch: int,
+    read: Callable[[Snapshot], float | None],
+    paper: PaperNumber | None = None,
+) -> Cell:
+    """A number read from the snapshot of `epoch`."""
+
+    def read_result(result: Result) -> float | None:
+        return read(result.snapshots[str(epoch)])
+
+    return Cell(row, column, paper, jobs, read_result)
+
+
+def at_percentile(percentile: float, figure: str) -> Callable[[Snapshot], float | None]:
+    """`removed`, `precision`, `recall`, `f1`, `threshold`: had the run pruned there with this p."""
+
+    def read(snapshot: Snapshot) -> float | None:
+        value = snapshot["by_percentile"][f"{percentile:g}"].get(figure)
+        return None if value is None else float(value)
+
+    return read
+
+
+def accuracy_at(epoch: int) -> Callable[[Result], float | None]:
+    """Test accuracy, percent, after so many epochs."""
+
+    def read(result: Result) -> float | None:
+        value = dict(zip(result.curve["epoch"], result.curve["test_accuracy"], strict=True))[epoch]
+        return None if value is None else float(value)
+
+    return read

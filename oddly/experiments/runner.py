@@ -1,0 +1,238 @@
+"""Train what is missing, trunk by trunk, within the time given; killed, it goes on next time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from oddly.engine.build import choose_device, prepare_data
+from oddly.engine.checkpoint import Fork, milestone_path
+from oddly.engine.config import RunConfig
+from oddly.engine.loop import run_config
+from oddly.engine.watch import Stopped, Watcher
+from oddly.experiments.base import FROM_RUN, Job
+from oddly.experiments.elsewhere import try_on
+from oddly.experiments.results import Result, Store, identity, run_name
+from oddly.experiments.sizes import Size
+from oddly.experiments.snapshot import look
+from oddly.records import Run
+
+# Images per second, for plans made before anything was measured.
+GUESSES = {"cuda": {"wrn-28-10": 9_500.0, "resnet18": 30_000.0}, "cpu": {"resnet8": 3_000.0}}
+GUESS = 300.0
+EXAMPLES = 50_000  # CIFAR's; for estimates
+SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
+
+
+class OutOfTime(Exception):
+    """The time given is over; what was begun is saved and goes on next time."""
+
+
+class UntilThen(Watcher):
+    """Passes everything on to `inner`; stops after epoch `until`, or when time is nearly up."""
+
+    def __init__(self, inner: Watcher, until: int | None, deadline: float | None) -> None:
+        self.inner, self.until, self.deadline = inner, until, deadline
+        self.out_of_time = False
+        for name in ("note", "reading", "begin", "begin_epoch", "step", "end_epoch", "end"):
+            setattr(self, name, getattr(inner, name))
+
+    def should_stop(self, row: Mapping[str, Any]) -> bool:
+        if self.deadline is not None:
+            another = 1.2 * float(row["seconds"])
+            self.out_of_time = time.monotonic() + another + SPARE_SECONDS > self.deadline
+        return self.out_of_time or row["epoch"] == self.until
+
+
+@dataclass
+class Runner:
+    """Where trainings happen and results go."""
+
+    store: Store
+    size: Size
+    runs: Path
+    """Gets one run folder per training; large, not for keeping."""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    """Options that say where and how fast, not what: data_dir, device, compile, workers."""
+    deadline: float | None = None
+    """In time.monotonic()'s seconds."""
+    watcher: Watcher = field(default_factory=Watcher)
+    tell: Callable[[str], None] = print
+
+    def __post_init__(self) -> None:
+        if self.size.make and not self.where.get("data_dir"):
+            self.where = {**self.where, "data_dir": str(self.runs / "made")}
+            self.size.make(self.runs / "made")
+
+    def run(self, jobs: Sequence[Job]) -> list[Job]:
+        """All of them, or as many as time allows; returns those that are finished."""
+        left, finished = list(jobs), list[Job]()
+        while left:
+            job = self.choose(left)
+            left.remove(job)
+            forks = {j.fork_epoch for j in jobs if j.trunk and _same(j.trunk, job)}
+            try:
+                self.train(job, forks - {0})
+            except OutOfTime:
+                self.tell("the time given is over; called again, it goes on from here")
+                return finished
+            finished.append(job)
+        return finished
+
+    def choose(self, jobs: Sequence[Job]) -> Job:
+        """The first that fits into the time left; if none does, the first: it can be broken off."""
+        if self.deadline is None:
+            return jobs[0]
+        left = self.deadline - time.monotonic()
+        return next((job for job in jobs if self.estimate(job) <= left), jobs[0])
+
+    def train(self, job: Job, forks: Collection[int] = ()) -> Path:
+        """One job to its end, its trunk first; returns the stored result's file."""
+        if job.after:
+            self.train(job.after)
+        fork = None
+        if job.trunk and job.fork_epoch:
+            siblings = {job.fork_epoch, *forks}
+            fork = Fork(self.grow_trunk(job.trunk, job.fork_epoch, siblings), job.fork_epoch)
+        begun = time.monotonic()
+        folder, looks = self.choose_folder(job)
+        self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        looked = self.look(job.config, folder, looks)
+        for epoch in looked.keys() - set(forks):
+            milestone_path(folder, epoch).unlink()
+        origin = None
+        if fork and job.trunk:
+            origin = {"run": run_name(job.trunk), "epochs": fork.epoch}
+        also = self.test_elsewhere(job, folder)
+        path = self.store.save(job.config, Run(folder), looked, origin, also)
+        self.tell(f"stored {path.name} ({time.monotonic() - begun:.0f} s)")
+        return path
+
+    def choose_folder(self, job: Job) -> tuple[Path, set[int]]:
+        """Where to train it, and the epochs to look at its losses.
+
+        Usually its own folder. A run that went past an epoch that is wanted now is trained again
+        up to there, beside it.
+        """
+        folder = self.folder(job.config)
+        stored = self.store.find(job.config)
+        wanted = {e for e in job.snapshots if not stored or str(e) not in stored.snapshots}
+        passed = finished_epochs(folder)
+        if any(e <= passed and not milestone_path(folder, e).exists() for e in wanted):
+            return folder.with_name(f"{folder.name}-looks"), wanted
+        return folder, wanted | (set(self.size.looks) if is_trunk(job.config) else set())
+
+    def look(
+        self, config: RunConfig, folder: Path, epochs: Collection[int]
+    ) -> dict[int, dict[str, Any]]:
+        """What the losses were at those of the epochs that the run has kept."""
+        there = sorted(e for e in epochs if milestone_path(folder, e).exists())
+        if not there:
+            return {}
+        data = prepare_data(self.located(config), self.load(config))
+        return {e: look(folder, e, data, self.located(config)) for e in there}
+
+    def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
+        """The folder of a trunk that has kept this milestone, trained up to there if need be."""
+        folder = self.folder(trunk)
+        if not milestone_path(folder, epoch).exists() and finished_epochs(folder) >= epoch:
+            folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it went past without keeping
+        if not milestone_path(folder, epoch).exists():
+            self.go_on(trunk, folder, epoch, {*siblings, *self.size.looks}, None)
+        return folder
+
+    def go_on(
+        self,
+        config: RunConfig,
+        folder: Path,
+        until: int | None,
+        milestones: Collection[int],
+        fork: Fork | None,
+    ) -> None:
+        """Begin the run, or take it up where it was left, and train until epoch `until`."""
+        begun = (folder / "config.json").exists()
+        if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
+            return
+        rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
+        to = "" if until is None else f", to epoch {until}"
+        self.tell(f"{config.method} on {config.data}, {rate} noise, seed {config.order_seed}{to}")
+        watcher = UntilThen(self.watcher, until, self.deadline)
+        data = self.load(config)
+        try:
+            run_config(
+                self.located(config),
+                folder,
+                data,
+                resume=begun,
+                watcher=watcher,
+                milestones=milestones,
+                fork=fork,
+            )
+        except Stopped:
+            if watcher.out_of_time:
+                raise OutOfTime from None
+
+    def estimate(self, job: Job) -> float:
+        """Seconds the job still takes, its trunk included, as far as one can tell."""
+        epochs = (job.until or self.size.epochs) - finished_epochs(self.folder(job.config))
+        whole = float(epochs)  # counted in epochs over all examples
+        if job.trunk:
+            at = job.fork_epoch
+            shorter = 1 - job.config.noise
+            whole = min(whole, self.size.epochs - at) * shorter
+            trunk = self.folder(job.trunk)
+            if not milestone_path(trunk, at).exists():
+                whole += max(0, at - finished_epochs(trunk))
+        return EXAMPLES * whole / self.speed(job.config) + SPARE_SECONDS
+
+    def speed(self, config: RunConfig) -> float:
+        """Images per second: measured where the same network ran on the same kind of device."""
+        device = choose_device(self.where.get("device", "auto")).type
+        measured = [r.images_per_second for r in self.store if _alike(r, config, device)]
+        known = sorted(rate for rate in measured if rate)
+        if known:
+            return known[len(known) // 2]
+        return GUESSES.get(device, {}).get(config.model or "", GUESS)
+
+    def folder(self, config: RunConfig) -> Path:
+        return self.runs / run_name(config)
+
+    def test_elsewhere(self, job: Job, folder: Path) -> dict[str, dict[str, float]]:
+        """The finished network on a further test set, where the job asks for that."""
+        if job.also_test is None or not Run(folder).is_done:
+            return {}
+        return {job.also_test: try_on(self.located(job.config), folder, job.also_test)}
+
+    def located(self, config: RunConfig) -> RunConfig:
+        """The config as it runs here: weights of an earlier run come from its folder."""
+        config = replace(config, **self.where)
+        if config.weights and config.weights.startswith(FROM_RUN):
+            source = self.runs / config.weights.removeprefix(FROM_RUN) / "model.safetensors"
+            config = replace(config, weights=str(source))
+        return config
+
+    def load(self, config: RunConfig) -> Any:
+        data_dir = self.where.get("data_dir")
+        return self.size.load(config.data, Path(data_dir) if data_dir else None)
+
+
+def finished_epochs(folder: Path) -> int:
+    return len(Run(folder).metrics) if (folder / "config.json").exists() else 0
+
+
+def is_trunk(config: RunConfig) -> bool:
+    """Whether its losses are kept to the end."""
+    return config.method == "odd" and config.settings.get("prune_after") == config.epochs
+
+
+def _same(trunk: RunConfig, job: Job) -> bool:
+    """Whether the job is this trunk, or grows on it."""
+    return identity(trunk) in (identity(job.config), job.trunk and identity(job.trunk))
+
+
+def _alike(result: Result, config: RunConfig, device: str) -> bool:
+    same_device = result.environment.get("device") == device
+    return same_device and result.config.get("model") == config.model

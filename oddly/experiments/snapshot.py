@@ -1,0 +1,123 @@
+"""What the losses of all examples look like at a milestone of a run, in a few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from oddly.core.counterfactual import Counterfactual, draw_losses
+from oddly.core.head import find_head
+from oddly.core.verdict import Verdict, judge
+from oddly.data.base import LabelledData
+from oddly.engine.build import build_network
+from oddly.engine.checkpoint import load_checkpoint, milestone_path
+from oddly.engine.config import RunConfig
+from oddly.errors import InputError
+from oddly.records import score_verdict
+
+PERCENTILES = (1.0, 5.0, 10.0, 30.0, 50.0, 80.0)
+PAPER_PERCENTILE = 10.0
+EDGES = np.linspace(0, 15, 151)
+"""The same for all runs, so that their histograms can be compared."""
+DRAWS = 20_000
+
+
+def look(folder: Path, epoch: int, data: LabelledData, config: RunConfig) -> dict[str, Any]:
+    """Losses of epoch `epoch` against q_n: histograms, KS distances, what each p would remove.
+
+    `data`: under the given labels the run was trained with.
+    """
+    state = load_checkpoint(folder, milestone_path(folder, epoch).name)
+    if state is None:
+        raise InputError(f"{folder} has kept no checkpoint of epoch {epoch}")
+    losses = state["method"]["denoiser"]["ledger"]["values"]
+    drawn = Counterfactual.from_losses(_draw(state["model"], data, config), "weights")
+    wrong = torch.zeros(len(losses), dtype=torch.bool)
+    if data.true_labels is not None:
+        wrong = data.train.labels != data.true_labels
+    groups = {"normal": losses[~wrong], "noise": losses[wrong], "simulated": drawn.losses}
+    return {
+        "histogram": histograms(groups),
+        "quantiles": {name: quantiles(values) for name, values in groups.items()},
+        "ks_noise_simulated": ks_distance(groups["noise"], groups["simulated"]),
+        "ks_noise_normal": ks_distance(groups["noise"], groups["normal"]),
+        "by_percentile": {
+            f"{p:g}": _judge(losses, drawn, p, epoch, data, wrong) for p in PERCENTILES
+        },
+    }
+
+
+def _draw(weights: Mapping[str, Tensor], data: LabelledData, config: RunConfig) -> Tensor:
+    """q_n from the saved final layer, as the run itself would have drawn it."""
+    with torch.random.fork_rng(devices=[]):  # building draws first weights
+        network = build_network(replace(config, weights=None), data, torch.device("cpu"))
+    network.load_state_dict(weights)
+    head = find_head(network, len(data.class_names))
+    return draw_losses(head, DRAWS, torch.Generator().manual_seed(config.order_seed))
+
+
+def _judge(
+    losses: Tensor,
+    drawn: Counterfactual,
+    percentile: float,
+    epoch: int,
+    data: LabelledData,
+    wrong: Tensor,
+) -> dict[str, Any]:
+    try:
+        labels = data.train.labels
+        classes = len(data.class_names)
+        verdict = judge(losses, labels, drawn, percentile, epoch, classes)
+    except InputError as error:  # every loss above the threshold: too early for this p
+        return {"refused": str(error)}
+    scored = score_verdict(verdict.keep.numpy(), verdict.scores.numpy(), wrong.numpy())
+    return {
+        "threshold": verdict.threshold,
+        "removed": verdict.removed_fraction,
+        "precision": scored["precision"],
+        "recall": scored["recall"],
+        "f1": scored["f1"],
+    } | _name_removed(verdict, wrong)
+
+
+def _name_removed(verdict: Verdict, wrong: Tensor) -> dict[str, Any]:
+    """Which examples go from data taken for clean, at the paper's p: figure 2 shows them."""
+    if verdict.percentile != PAPER_PERCENTILE or bool(wrong.any()):
+        return {}
+    removed = verdict.removed
+    return {"indices": removed.tolist(), "labels": verdict.labels[removed].tolist()}
+
+
+def histograms(groups: Mapping[str, Tensor]) -> dict[str, list[int]]:
+    """Counts over the bins of `EDGES`; the last one holds all larger values too."""
+    return {
+        name: np.histogram(values[values.isfinite()].numpy().clip(0, EDGES[-1]), EDGES)[0].tolist()
+        for name, values in groups.items()
+    }
+
+
+def quantiles(values: Tensor, at: Sequence[int] = (5, 25, 50, 75, 95)) -> list[float] | None:
+    known = values[values.isfinite()].numpy()
+    return np.percentile(known, at).tolist() if len(known) else None
+
+
+def histogram_distance(first: Sequence[int], second: Sequence[int]) -> float:
+    """The KS distance as far as bins of 0.1 can tell: for losses of different runs."""
+    below = (np.cumsum(counts) / max(1, sum(counts)) for counts in (first, second))
+    return float(np.abs(np.subtract(*below)).max())
+
+
+def ks_distance(a: Tensor, b: Tensor) -> float | None:
+    """The greatest difference between the two distribution functions; None where one is empty."""
+    first, second = (values[values.isfinite()].sort().values for values in (a, b))
+    if not len(first) or not len(second):
+        return None
+    points = torch.cat((first, second))
+    below = (torch.searchsorted(v, points, right=True) / len(v) for v in (first, second))
+    return float(torch.sub(*below).abs().max())

@@ -1,0 +1,54 @@
+"""Table 2: classes joined from unlike parts, no wrong labels (CIFAR-50 and CIFAR-20).
+
+Paper: section "Non-Homogeneous Labels", `tab:cifar-merge`. As Table 1, p = 10, E = 75.
+Command: oddly reproduce table2 --next --minutes 25 --data-dir DIR
+Cost: six trunks with one fork each, 10 to 20 minutes of an H200 per pair and seed; at least three
+seeds, as the gaps are 0.2 to 0.7.
+Numbers to match: `PAPER` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
+from oddly.experiments.sizes import Size
+
+PAPER = {
+    "cifar50:30": {"ERM": (78.5, 0.1), "ODD": (79.0, 0.1)},
+    "cifar50:50": {"ERM": (77.9, 0.1), "ODD": (78.6, 0.2)},
+    "cifar50:70": {"ERM": (77.5, 0.1), "ODD": (78.1, 0.1)},
+    "cifar20:30": {"ERM": (86.4, 0.2), "ODD": (86.6, 0.1)},
+    "cifar20:50": {"ERM": (85.1, 0.1), "ODD": (85.4, 0.2)},
+    "cifar20:70": {"ERM": (84.4, 0.3), "ODD": (84.7, 0.2)},
+}
+BY_VALUE = ("cifar50:50", "cifar20:50", "cifar50:70", "cifar20:70", "cifar50:30", "cifar20:30")
+
+
+def cells(size: Size, seeds: int) -> Sequence[Cell]:
+    wanted = BY_VALUE[:1] if size.name == "small" else BY_VALUE
+    return [
+        Cell(row, _name(data), PaperNumber(*PAPER[data][row]), make_jobs(size, row, data, seeds))
+        for data in wanted
+        for row in ("ERM", "ODD")
+    ]
+
+
+def make_jobs(size: Size, row: str, data: str, seeds: int) -> tuple[Job, ...]:
+    trunks = [size.trunk(data, seed) for seed in range(seeds)]
+    if row == "ERM":
+        return tuple(Job(trunk) for trunk in trunks)
+    return tuple(Job(size.paper(data, seed), trunk) for seed, trunk in enumerate(trunks))
+
+
+def _name(data: str) -> str:
+    classes, percent = data.removeprefix("cifar").split(":")
+    return f"CIFAR-{classes} c = {percent}"
+
+
+EXPERIMENT = Experiment(
+    name="table2",
+    title="Joined classes of unlike size",
+    cost="about 2 h of an H200 per seed, three seeds at least",
+    cells=cells,
+)

@@ -1,0 +1,82 @@
+"""Table 5: Clothing1M with noisy labels, clean labels, and both.
+
+Paper: section "Clothing1M", `tab:clothing1m`. ResNet-50 pretrained on ImageNet, rate 0.001,
+10 epochs, E = 1, p = 1; "noisy + clean" is fine-tuned on the clean labels afterwards. Batch and
+schedule are not stated.
+Command: oddly reproduce table5 --next --minutes 600 --data-dir DIR   (DIR/clothing1m/)
+Cost: not measured; hours of an H200 per row. The pretrained weights are fetched by timm, or given:
+--with weights=FILE.
+Numbers to match: `PAPER` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from oddly.experiments.base import FROM_RUN, Cell, Experiment, Job, PaperNumber
+from oddly.experiments.large_sizes import CLOTHING1M
+from oddly.experiments.results import run_name
+from oddly.experiments.sizes import Size
+from oddly.methods import METHODS
+
+PAPER = {
+    ("ODD", "noisy"): 73.5,
+    ("ERM", "noisy"): 68.9,
+    ("ERM", "clean"): 75.2,
+    ("ODD", "noisy + clean"): 80.3,
+    ("GCE", "noisy"): 69.1,
+    ("Loss Correction", "noisy"): 69.2,
+    ("LCCN", "noisy"): 71.6,
+    ("Joint Opt.", "noisy"): 72.2,
+    ("DMI", "noisy"): 72.5,
+    ("Loss Correction", "noisy + clean"): 80.4,
+}
+METHOD_OF = {
+    "ERM": "erm",
+    "GCE": "gce",
+    "Loss Correction": "loss_correction",
+    "LCCN": "lccn",
+    "Joint Opt.": "joint_opt",
+    "DMI": "dmi",
+}
+PERCENTILE = 1.0
+NOISY, CLEAN = "clothing1m:noisy", "clothing1m:clean"
+
+
+def cells(size: Size, seeds: int) -> Sequence[Cell]:
+    wanted = list(PAPER)[:4] if size.name == "small" else list(PAPER)
+    return [
+        Cell(row, setting, PaperNumber(PAPER[row, setting]), make_jobs(size, row, setting, seeds))
+        for row, setting in wanted
+    ]
+
+
+def make_jobs(size: Size, row: str, setting: str, seeds: int) -> tuple[Job, ...]:
+    if row in METHOD_OF and METHOD_OF[row] not in METHODS:
+        return ()
+    return tuple(make_job(size, row, setting, seed) for seed in range(seeds))
+
+
+def make_job(size: Size, row: str, setting: str, seed: int) -> Job:
+    if setting == "clean":
+        return Job(size.config(CLEAN, seed, method="erm"))
+    if row == "ODD":
+        percentile = PERCENTILE if size.name == "full" else 10.0
+        first = Job(size.paper(NOISY, seed, percentile=percentile), size.trunk(NOISY, seed))
+    elif row == "ERM":
+        first = Job(size.trunk(NOISY, seed))
+    else:
+        first = Job(size.config(NOISY, seed, method=METHOD_OF[row]))
+    if setting == "noisy":
+        return first
+    weights = FROM_RUN + run_name(first.config)
+    return Job(size.config(CLEAN, seed, method="erm", weights=weights), after=first)
+
+
+EXPERIMENT = Experiment(
+    name="table5",
+    title="Clothing1M: noisy, clean, both",
+    cost="not measured; hours of an H200 per row",
+    cells=cells,
+    sizes=CLOTHING1M,
+)

@@ -1,0 +1,54 @@
+"""Start from weights that somebody trained: a file, or what timm fetches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from oddly.errors import InputError
+from oddly.models.timm_model import import_timm
+
+
+def load_weights(model: nn.Module, weights: str, name: str) -> None:
+    """Put in every tensor that fits by name and shape; only the final layer may be left out."""
+    state = _fetch(name) if weights == "pretrained" else _read(Path(weights))
+    own = model.state_dict()
+    fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
+    missing = [k for k in own if k not in fitting]
+    # A final layer has two tensors, under a name of its own and of another shape.
+    if len(missing) > 2:
+        raise InputError(
+            f"weights {weights}: {len(missing)} of {len(own)} tensors of {name} are missing or of"
+            f" another shape, the first is {missing[0]}"
+        )
+    model.load_state_dict({**own, **fitting})
+
+
+def _fetch(name: str) -> dict[str, Tensor]:
+    try:
+        model = import_timm().create_model(name.removeprefix("timm:"), pretrained=True)
+    except (OSError, RuntimeError, ValueError) as error:  # no network, no such weights
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"no pretrained weights for '{name}': {reason}") from None
+    state: dict[str, Tensor] = model.state_dict()
+    return state
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if not path.is_file():
+        raise InputError(f"weights {path}: no such file")
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        state: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a damaged file
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"weights {path} cannot be read: {reason}") from None
+    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
+        raise InputError(f"weights {path}: not a plain state dict")
+    return state

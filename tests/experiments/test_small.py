@@ -1,0 +1,71 @@
+"""Every table and figure at its small size, through the command line, from one set of runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from oddly.experiments import EXPERIMENTS
+from tests.command import Command
+
+ON_CIFAR = [name for name in EXPERIMENTS if "fast" in EXPERIMENTS[name].sizes]
+DRAWN = [name for name in EXPERIMENTS if EXPERIMENTS[name].draw]
+
+
+@pytest.fixture
+def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+@pytest.mark.slow
+def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
+    for name in EXPERIMENTS:
+        command = ["reproduce", name, "--small", "--run", "--json", "--device", "cpu"]
+        command += ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "figures")]
+        command += ["--data-dir", str(cifar_root)] if name in ON_CIFAR else []
+        code, told, complaint = oddly(*command)
+        assert code == 0, f"{name}: {complaint}"
+        cells = json.loads(told)["cells"]
+        assert cells and all(cell["n"] >= 1 for cell in cells), name
+        assert {"row", "column", "paper", "ours", "n"} <= cells[0].keys()
+        if name == "table1":  # two seeds gave 23.9 ± 1.6 against 28.5 ± 0.7
+            erm, odd = (cell["ours"] for cell in cells)
+            assert odd > erm
+    drawn = {file.name.split("_small")[0] for file in (tmp_path / "figures").iterdir()}
+    assert drawn == set(DRAWN)
+    results = list((tmp_path / "runs" / "results").glob("*.json"))
+    assert all(file.stat().st_size < 60_000 for file in results)
+    _, told, _ = oddly("reproduce", "--list", "--small", "--json", "--runs", tmp_path / "runs")
+    states = json.loads(told)["experiments"]
+    assert len(states) == len(EXPERIMENTS) and all(s["stored"] == s["cells"] for s in states)
+
+
+def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> None:
+    code, told, _ = oddly("reproduce", "table1", "--small", "--runs", tmp_path)
+    assert code == 0 and told.count("missing") == 2 and "84.4±0.5" in told
+    code, told, _ = oddly("reproduce", "table1", "--small", "--runs", tmp_path, "--json")
+    assert [cell["ours"] for cell in json.loads(told)["cells"]] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "say which table or figure"),
+        (("tabel1",), "did you mean 'table1'"),
+        (("table3", "--fast"), "table3 has no --fast; use --full or --small"),
+        (("table1", "--small", "--full"), "--small and --full exclude each other"),
+        (("table1", "--column", "CIFAR-11"), "unknown column 'CIFAR-11'"),
+        (("table1", "--with", "dropout"), "--set takes NAME=VALUE|--with takes NAME=VALUE"),
+        (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
+        (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
+    ],
+)
+def test_mistakes_are_one_line(
+    oddly: Command, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    import re
+
+    code, out, complaint = oddly("reproduce", *arguments, "--runs", tmp_path)
+    assert code == 2 and not out and re.search(told, complaint.replace("\n", " "))

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from oddly.errors import InputError
+from oddly.models import build_model
+from oddly.models.weights import load_weights
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
+def test_weights_come_back_without_the_head(tmp_path: Path, suffix: str) -> None:
+    torch.manual_seed(0)
+    source, target = (build_model("resnet8", classes, 3, 16) for classes in (7, 4))
+    path = tmp_path / f"weights{suffix}"
+    state = source.state_dict()
+    save_file(state, path) if suffix == ".safetensors" else torch.save(state, path)
+    head = target.fc.weight.clone()  # type: ignore[union-attr, operator]
+    load_weights(target, str(path), "resnet8")
+    assert torch.equal(target.stem.weight, source.stem.weight)  # type: ignore[union-attr]
+    assert torch.equal(target.fc.weight, head)  # type: ignore[union-attr, arg-type]
+
+
+def test_another_network_is_refused(tmp_path: Path) -> None:
+    save_file(build_model("resnet8", 4, 3, 16).state_dict(), tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match=r"\d+ of \d+ tensors of wrn-10-1 are missing"):
+        load_weights(build_model("wrn-10-1", 4, 3, 16), str(tmp_path / "a.safetensors"), "wrn-10-1")
+
+
+@pytest.mark.parametrize("content", [None, b"junk"])
+def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "w.pt"
+    if content:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="no such file|cannot be read"):
+        load_weights(build_model("resnet8", 4, 3, 16), str(path), "resnet8")
