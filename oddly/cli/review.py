@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddly.cli.app import app, err_console
+from oddly.cli.app import app, err_console, out_console
 
-RUN = Annotated[Path, typer.Argument(help="A run folder.")]
+if TYPE_CHECKING:
+    from oddly.records import Run
+    from oddly.review.apply import Outcome
+
+RUN_FOLDER = Annotated[Path, typer.Argument(help="A run folder.")]
 IMAGES = Annotated[
     Path | None, typer.Option(help="Where the pictures lie, if not where they were.")
 ]
@@ -20,7 +25,7 @@ DECISIONS = Annotated[
 
 @app.command()
 def review(
-    run: RUN,
+    run: RUN_FOLDER,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; the next one where it is taken.")
     ] = 8640,
@@ -61,3 +66,55 @@ def review(
     finally:
         session.decisions.close()
     err_console.print(f"decisions in {session.decisions.path}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def apply(
+    run: RUN_FOLDER,
+    out: Annotated[
+        Path | None, typer.Option(help="The table, .csv or .parquet [RUN/labels.csv].")
+    ] = None,
+    copy_to: Annotated[
+        Path | None, typer.Option(help="Also copy the dataset, cleaned, into this new folder.")
+    ] = None,
+    images: IMAGES = None,
+    decisions: DECISIONS = None,
+) -> None:
+    """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
+    from oddly.records import Run
+    from oddly.review.apply import read_outcome, write_labels
+
+    opened = Run(run)
+    outcome = read_outcome(opened, decisions)
+    counts = outcome.counts
+    table = write_labels(opened, outcome, out)
+    changed = counts["suggestion"] + counts["relabel"]
+    say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
+    again = shlex.join(["oddly", "train", str(opened.config.get("data")), "--labels", str(table)])
+    say(f"labels  {table}\nuse     {again}")
+    if copy_to is not None:
+        _copy(opened, outcome, copy_to, images)
+
+
+def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
+    from rich.progress import Progress
+
+    from oddly.review.copying import copy_cleaned
+
+    with Progress(console=err_console, transient=True, disable=not err_console.is_terminal) as bar:
+        task = bar.add_task("copying", total=None)
+        copied = copy_cleaned(
+            run,
+            outcome,
+            destination,
+            images,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    say(f"copy    {destination}: {copied.files:,} files")
+    if copied.missing:
+        named = ", ".join(copied.missing[:10]) + (", …" if len(copied.missing) > 10 else "")
+        say(f"{len(copied.missing):,} files are not in the copy: {named}")
+
+
+def say(text: str) -> None:
+    out_console.print(text, markup=False, highlight=False, soft_wrap=True)
