@@ -113,7 +113,8 @@ def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) ->
     say(f"copy    {destination}: {copied.files:,} files")
     if copied.missing:
         named = ", ".join(copied.missing[:10]) + (", …" if len(copied.missing) > 10 else "")
-        say(f"{len(copied.missing):,} files are not in the copy: {named}")
+        many = "1 file is" if len(copied.missing) == 1 else f"{len(copied.missing):,} files are"
+        say(f"{many} not in the copy: {named}")
 
 
 def say(text: str) -> None:

@@ -169,9 +169,22 @@ def _open(path: Path) -> sqlite3.Connection:
     database = sqlite3.connect(
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too
+        _prepare(database, path)
+        (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise sqlite3.DatabaseError(sound.splitlines()[0])
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Lay out a new file; refuse one that is not ours."""
     database.execute("BEGIN IMMEDIATE")
     (application,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -186,10 +199,6 @@ def _open(path: Path) -> sqlite3.Connection:
         reason = f"decisions of format {version}, but this oddly reads format {_FORMAT}"
         raise InputError(f"{path}: {reason}; use the oddly that wrote them")
     database.execute("COMMIT")
-    (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
-    if sound != "ok":
-        raise sqlite3.DatabaseError(sound)
-    return database
 
 
 @contextmanager

@@ -8,11 +8,13 @@ import json
 import secrets
 import socket
 import sqlite3
+import warnings
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -172,6 +174,8 @@ def serve(session: Session, port: int, announce: Callable[[str, int], None]) -> 
     """Answer until Ctrl-C; `announce` is told the link, and the port it was given."""
     import uvicorn
 
+    # Pillow's own remark on a large picture; `images` decides what is too large.
+    warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     with listen(port) as sock:
         port = sock.getsockname()[1]
         token = secrets.token_urlsafe(32)
