@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from oddly.cli.app import Json, app, print_figures
 
-benchmark = typer.Typer(help="Measure what denoising costs.", no_args_is_help=True)
+benchmark = typer.Typer(
+    help="Measure what denoising costs, and how fast the review is.", no_args_is_help=True
+)
 app.add_typer(benchmark, name="benchmark")
 
 
@@ -40,3 +43,19 @@ def ledger(
     from oddly.benchmarks.ledger import measure
 
     print_figures(measure(examples), json)
+
+
+@benchmark.command()
+def review(
+    examples: Annotated[
+        int, typer.Option(min=20_000, help="Of the run that is reviewed.")
+    ] = 1_000_000,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the run is made for a while (its disk counts).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The review page over a million examples: first page, next suspect, writes per second."""
+    from oddly.benchmarks.review import measure
+
+    print_figures(measure(examples, folder=folder), json)

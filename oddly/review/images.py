@@ -21,7 +21,7 @@ from oddly.errors import InputError
 from oddly.records import Run
 
 MAX_PIXELS = 80_000_000  # a picture beyond this is refused before it is decoded
-LOSSLESS_SIDE = 256  # up to here PNG, beyond WebP
+LOSSLESS_SIDE = 128  # up to here PNG, beyond JPEG: ten times faster than WebP at full size
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
 
 
@@ -105,8 +105,8 @@ def encode(image: Image.Image, side: int) -> tuple[bytes, str]:
     if max(image.size) <= LOSSLESS_SIDE:
         image.save(buffer, "PNG", compress_level=1)
         return buffer.getvalue(), "image/png"
-    image.save(buffer, "WEBP", quality=88, method=2)
-    return buffer.getvalue(), "image/webp"
+    image.save(buffer, "JPEG", quality=92, subsampling=0)
+    return buffer.getvalue(), "image/jpeg"
 
 
 def _spellings(id: str) -> list[str]:

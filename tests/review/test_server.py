@@ -6,6 +6,7 @@ import io
 import json
 import socket
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,29 @@ def test_no_port_left() -> None:
     finally:
         for sock in sockets:
             sock.close()
+
+
+def test_answers_do_not_wait_for_acknowledgements(site: Site) -> None:
+    """Nagle's algorithm against delayed acknowledgements costs 40 ms an answer."""
+    import time
+
+    seconds = []
+    for _ in range(20):
+        begun = time.perf_counter()
+        site.client.get("/api/classes")
+        seconds.append(time.perf_counter() - begun)
+    assert min(seconds) < 0.03
+
+
+def test_many_tabs_at_once(tmp_path: Path, photos: Path, serve: Serve) -> None:
+    ids = [f"{i}.png" for i in range(10_000)]
+    session = Session(write_run(tmp_path / "many", ids, photos))
+    site = serve(session)
+
+    def decide(rank: int) -> int:
+        return int(site.decide(rank, "remove").status_code)
+
+    with ThreadPoolExecutor(8) as tabs:
+        assert set(tabs.map(decide, range(1000))) == {200}
+    assert site.client.get("/api/start").json()["progress"]["decided"] == 1000
+    session.decisions.close()

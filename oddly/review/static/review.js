@@ -10,7 +10,7 @@ const FOUND = 50;  // classes listed while searching
 
 let card = null;  // the suspect on show
 let progress = { total: 0, decided: 0, skipped: 0, undo: null };
-let busy = false;  // one request at a time: a key pressed meanwhile would hit a picture not yet seen
+let running = null;  // the request under way
 let view = "one";
 let classes = null;
 const mine = [];  // revisions of this tab's own decisions, for undo
@@ -35,17 +35,21 @@ async function ask(path, body) {
   return answer;
 }
 
-async function alone(work) {
-  if (busy) return;
-  busy = true;
-  try {
+// One request at a time. What comes meanwhile is dropped (a key would hit a picture not yet seen),
+// but for a change of view, which waits for its turn.
+function alone(work, patient = false) {
+  if (running && !patient) return running;
+  const turn = (running ?? Promise.resolve()).then(async () => {
     notice("");
-    await work();
-  } catch (error) {
-    notice(error.message);
-  } finally {
-    busy = false;
-  }
+    try {
+      await work();
+    } catch (error) {
+      notice(error.message);
+    }
+    if (running === turn) running = null;
+  });
+  running = turn;
+  return turn;
 }
 
 function notice(text) {
@@ -133,7 +137,7 @@ function openView(name) {
 
 function act(action) {
   const target = view === "grid" ? grid.cards[grid.current] : view === "one" ? card : null;
-  if (!target || busy) return;
+  if (!target || running) return;
   if (action === "choose") openChoice(target);
   else if (action !== "suggestion" || target.suggested) decide(target, action, null);
 }
@@ -288,10 +292,18 @@ function moveInGrid(key) {
   if (place >= 0 && place < grid.cards.length) focusCard(place);
 }
 
+function turnPage(step) {
+  return alone(async () => {
+    if (step > 0 && grid.next !== null) grid.starts.push(grid.next);
+    if (step < 0 && grid.starts.length > 1) grid.starts.pop();
+    await loadGrid();
+  }, true);
+}
+
 function openGrid(filter) {
   $("show").value = filter;
   grid.starts = [0];
-  return alone(loadGrid);
+  return alone(loadGrid, true);
 }
 
 // ---- buttons and keys
@@ -301,7 +313,7 @@ $("picture").addEventListener("load", ({ target }) => {
   target.style.maxHeight = `${LARGEST * target.naturalHeight}px`;
 });
 
-const resume = () => alone(async () => show(card && view === "grid" ? await ask(`/api/suspect/${card.rank}`) : await ask("/api/next")));
+const resume = () => alone(async () => show(card && view === "grid" ? await ask(`/api/suspect/${card.rank}`) : await ask("/api/next")), true);
 
 for (const each of document.querySelectorAll("[data-action]")) each.addEventListener("click", () => act(each.dataset.action));
 $("undo").addEventListener("click", undo);
@@ -313,8 +325,8 @@ $("view-grid").addEventListener("click", () => openGrid("open"));
 $("done-grid").addEventListener("click", () => openGrid("all"));
 $("done-skipped").addEventListener("click", () => alone(async () => show(await ask("/api/next?show=skipped"))));
 $("show").addEventListener("change", () => openGrid($("show").value));
-$("grid-forward").addEventListener("click", () => { grid.starts.push(grid.next); alone(loadGrid); });
-$("grid-back").addEventListener("click", () => { grid.starts.pop(); alone(loadGrid); });
+$("grid-forward").addEventListener("click", () => turnPage(1));
+$("grid-back").addEventListener("click", () => turnPage(-1));
 $("show-keys").addEventListener("click", () => $("keys").showModal());
 $("keys-on").checked = localStorage.getItem("oddly-keys") !== "off";
 $("keys-on").addEventListener("change", () => localStorage.setItem("oddly-keys", $("keys-on").checked ? "on" : "off"));
