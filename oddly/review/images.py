@@ -50,6 +50,7 @@ class ImageFiles:
     def __init__(self, root: Path, base: Path | None = None) -> None:
         self.root = os.path.realpath(root)
         self._bases = [self.root, os.path.realpath(base or root)]
+        _formats()  # Pillow's plugins load now, not under the first picture
 
     def find(self, id: str) -> str:
         """The real path of an example's file."""

@@ -4,7 +4,7 @@
 const $ = (id) => document.getElementById(id);
 const KEYS = { k: "keep", s: "suggestion", c: "choose", r: "remove", n: "skip" };
 const WORDS = { keep: "Kept as", suggestion: "Changed to", relabel: "Changed to", remove: "Removed", skip: "Skipped" };
-const LARGEST = 12;  // times a small picture is enlarged; beyond that it only blurs
+const LARGEST = 14;  // times a small picture is enlarged; beyond that it only blurs
 const PAGE = 60;  // cards of the grid
 const FOUND = 50;  // classes listed while searching
 
