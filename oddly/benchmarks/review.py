@@ -30,7 +30,7 @@ from oddly.errors import InputError
 from oddly.records import RunWriter, VerdictTable, environment
 
 CLASSES, REMOVED = 1000, 0.2
-PICTURES, SIDE = 400, 224
+SIDE = 224
 FIRST_PAGES, TABS = 20, 8
 STATIC = ("/static/review.css", "/static/review.js", "/static/icon.svg")
 
@@ -68,7 +68,7 @@ def measure(
 ) -> dict[str, Any]:
     """All figures; `folder` is where the run is made (default: a temporary one)."""
     with TemporaryDirectory(dir=folder) as made:
-        run = make_run(Path(made), examples)
+        run = make_run(Path(made), examples, decisions + 1)
         with serving(run) as (link, start_seconds):
             figures = {
                 "examples": examples,
@@ -81,7 +81,7 @@ def measure(
     return {**figures, **environment()}
 
 
-def make_run(folder: Path, examples: int) -> Path:
+def make_run(folder: Path, examples: int, pictures: int) -> Path:
     """A finished run of random verdicts; the worst suspects have pictures."""
     generator = np.random.default_rng(0)
     given = generator.integers(CLASSES, size=examples)
@@ -98,11 +98,11 @@ def make_run(folder: Path, examples: int) -> Path:
         suggested_confidences=generator.random(examples),
         class_names=[f"class {k:04d}" for k in range(CLASSES)],
     )
-    for id in table.ids[:PICTURES]:
+    for id in table.ids[:pictures]:
         path = folder / "data" / id
         path.parent.mkdir(parents=True, exist_ok=True)
         pixels = generator.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(path)
+        Image.fromarray(pixels).save(path, compress_level=1)
     config = {"data": str(folder / "data"), "method": "odd"}
     writer = RunWriter.create(folder / "run", config, {})
     writer.write_verdicts(table)

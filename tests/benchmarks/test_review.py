@@ -27,7 +27,7 @@ def test_measures_over_http() -> None:
 
 
 def test_the_run_it_makes_is_reviewed_for_real(tmp_path: Path) -> None:
-    run = Run(make_run(tmp_path, 1_000))
+    run = Run(make_run(tmp_path, 1_000, 2))
     assert (~run.verdicts["keep"]).sum() == 200 and run.is_done
     assert (tmp_path / "data" / run.verdicts["id"][0]).exists()
     with serving(run.path) as (link, _):

@@ -238,7 +238,7 @@ def test_a_screen_reader_hears_the_next_suspect(site: Site, page: Page) -> None:
     assert [text.split()[0] for text in order[3:8]] == [
         "Keep",
         "Change",
-        "Another",
+        "Other",
         "Remove",
         "Skip",
     ]

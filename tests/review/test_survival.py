@@ -61,7 +61,10 @@ def test_kill_9_at_random_moments_loses_nothing_acknowledged(large_run: Run) -> 
             ]
             for thread in threads:
                 thread.start()
-            time.sleep(chance.uniform(0.0, 0.3))
+            wanted = len(acknowledged) + chance.randrange(1, 30)
+            while len(acknowledged) < wanted and any(thread.is_alive() for thread in threads):
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0.0, 0.01))  # in the middle of the next one
             server.kill()
             for thread in threads:
                 thread.join()
