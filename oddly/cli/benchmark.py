@@ -10,7 +10,9 @@ import typer
 
 from oddly.cli.app import Json, app, err_console, fail, out_console, print_figures
 
-benchmark = typer.Typer(help="Measure what denoising costs.", no_args_is_help=True)
+benchmark = typer.Typer(
+    help="Measure what denoising costs, what it finds, and how fast all is.", no_args_is_help=True
+)
 app.add_typer(benchmark, name="benchmark")
 
 
@@ -141,3 +143,19 @@ def throughput(
     from oddly.benchmarks.throughput import measure
 
     print_figures(measure(device, model, steps, batch_size, compile, workers), json)
+
+
+@benchmark.command()
+def review(
+    examples: Annotated[
+        int, typer.Option(min=20_000, help="Of the run that is reviewed.")
+    ] = 1_000_000,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the run is made for a while (its disk counts).")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """The review page over a million examples: first page, next suspect, writes per second."""
+    from oddly.benchmarks.review import measure
+
+    print_figures(measure(examples, folder=folder), json)

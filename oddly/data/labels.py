@@ -7,29 +7,68 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.utils.data import Subset
 
-from oddly.data.base import LabelledData
+from oddly.data.base import LabelledData, Split
 from oddly.data.listing import count, first_few, shown
 from oddly.data.table import LABEL_COLUMNS, PATH_COLUMNS, SUFFIXES, read_text_columns, refuse_empty
 from oddly.errors import InputError
 
+YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
+REMOVED = -1  # in place of a class
+
 
 def replace_labels(data: LabelledData, file: Path) -> LabelledData:
-    """The data under the labels of a table; ids it does not list keep theirs, the truth stays."""
+    """The data under the labels of a table; ids it does not list keep theirs, the truth stays.
+
+    Rows that say yes in a column `remove` need no label: their examples are left out.
+    """
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
         reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
         raise InputError(f"labels: {shown(str(file))} {reason}")
-    columns = read_text_columns(file, {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS})
-    for name in ("id", "label"):
-        refuse_empty(file, name, columns[name])
+    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS, "remove": ("remove",)}
+    columns = read_text_columns(file, wanted, optional=["remove"])
+    removed = _find_removed(file, columns)
+    refuse_empty(file, "id", columns["id"])
+    pairs = zip(columns["label"], removed, strict=True)
+    refuse_empty(file, "label", ["removed" if gone else label for label, gone in pairs])
     places = _find_places(file, columns["id"], data.train.ids)
-    classes = _find_classes(file, columns, data.class_names)
+    classes = _find_classes(file, columns, removed, data.class_names)
     _refuse_contradictions(file, columns["id"], places, classes)
     labels = data.train.labels.clone()
     labels[places] = torch.tensor(classes)
-    changed = int((labels != data.train.labels).sum())
-    note = f"{shown(file.name)}: {count(len(set(places)), 'label')} given, {changed:,} of them new"
+    kept = torch.nonzero(labels != REMOVED).flatten()
+    if not len(kept):
+        raise InputError(f"{shown(str(file))} removes every training example")
+    given = len({place for place, k in zip(places, classes, strict=True) if k != REMOVED})
+    changed = int((labels != data.train.labels)[kept].sum())
+    note = f"{shown(file.name)}: {count(given, 'label')} given, {changed:,} of them new"
+    if len(kept) < len(labels):
+        note += f"; {count(len(labels) - len(kept), 'example')} removed"
+        data, labels = _select(data, kept), labels[kept]
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
+
+
+def _select(data: LabelledData, rows: Tensor) -> LabelledData:
+    """The data with these training examples only."""
+    train, places = data.train, rows.tolist()
+    images = train.images
+    chosen = images[rows] if isinstance(images, Tensor) else Subset(images, places)
+    split = Split(chosen, train.labels[rows], [train.ids[i] for i in places])
+    truth = data.true_labels
+    return replace(data, train=split, true_labels=None if truth is None else truth[rows])
+
+
+def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool]:
+    """Which rows take their example out."""
+    said = [value.lower() for value in columns.get("remove", [""] * len(columns["id"]))]
+    unknown = [value for value in said if value not in (*YES, *NO)]
+    if unknown:
+        raise InputError(
+            f"{shown(str(file))}: column remove says '{shown(unknown[0])}', neither yes nor no"
+        )
+    return [value in YES for value in said]
 
 
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:
@@ -45,19 +84,24 @@ def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[i
 
 
 def _find_classes(
-    file: Path, columns: Mapping[str, Sequence[str]], class_names: Sequence[str]
+    file: Path,
+    columns: Mapping[str, Sequence[str]],
+    removed: Sequence[bool],
+    class_names: Sequence[str],
 ) -> list[int]:
-    """Each label as a class index: a class's name first, else its number."""
+    """Each label as a class index (a class's name first, else its number), or as `REMOVED`."""
     index = {str(k): k for k in range(len(class_names))}
     index |= {name: k for k, name in enumerate(class_names)}  # where classes are called 1, 2, 3
-    pairs = list(zip(columns["id"], columns["label"], strict=True))
-    unknown = [f"'{label}' of {name}" for name, label in pairs if label not in index]
+    rows = list(zip(columns["id"], columns["label"], removed, strict=True))
+    unknown = [
+        f"'{label}' of {name}" for name, label, gone in rows if not gone and label not in index
+    ]
     if unknown:
         raise InputError(
             f"{shown(str(file))}: {count(len(unknown), 'label')} neither the name of a class nor a"
             f" number in 0..{len(class_names) - 1}: {first_few(unknown, 3)}"
         )
-    return [index[label] for _, label in pairs]
+    return [REMOVED if gone else index[label] for _, label, gone in rows]
 
 
 def _refuse_contradictions(
@@ -85,7 +129,7 @@ def read_trusted(data: LabelledData, file: Path) -> tuple[torch.Tensor, torch.Te
     labels = data.train.labels[places].tolist()
     if "label" in columns:
         refuse_empty(file, "label", columns["label"])
-        labels = _find_classes(file, columns, data.class_names)
+        labels = _find_classes(file, columns, [False] * len(places), data.class_names)
         _refuse_contradictions(file, columns["id"], places, labels)
     known = dict(zip(places, labels, strict=True))
     return torch.tensor(list(known)), torch.tensor(list(known.values()))

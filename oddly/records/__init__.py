@@ -13,7 +13,7 @@ done                 empty; the last file written
 
 from __future__ import annotations
 
-from oddly.records.files import replacing, write_atomic, write_json
+from oddly.records.files import read_table, replacing, write_atomic, write_json
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import VerdictTable, score_verdict
@@ -25,6 +25,7 @@ __all__ = [
     "VerdictTable",
     "config_hash",
     "environment",
+    "read_table",
     "replacing",
     "score_verdict",
     "write_atomic",

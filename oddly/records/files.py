@@ -6,7 +6,7 @@ import errno
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -105,12 +105,17 @@ def write_parquet(path: Path, table: pa.Table) -> None:
         pq.write_table(table, file, compression="zstd")
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
-    """The table in a Parquet file."""
+def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """The table in a Parquet file, or some of its columns, as Arrow holds it."""
     try:
         with pq.ParquetFile(path) as file:
-            frame: pd.DataFrame = file.read().to_pandas()
+            return file.read(columns)
     except (OSError, pa.ArrowException):
         reason = "cannot be read (cut short or not Parquet)"
         raise InputError(f"{path}: {reason}; train again with --overwrite") from None
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """The table in a Parquet file."""
+    frame: pd.DataFrame = read_table(path).to_pandas()
     return frame

@@ -75,3 +75,45 @@ def test_bad_files(data: LabelledData, tmp_path: Path) -> None:
 def test_the_same_row_twice_is_no_contradiction(data: LabelledData, tmp_path: Path) -> None:
     text = "id,label\ntrain/00000,dog\ntrain/00000,dog\n"
     assert replace_labels(data, write(tmp_path, text)).train.labels[0] == 1
+
+
+def test_removed_examples_are_left_out(data: LabelledData, tmp_path: Path) -> None:
+    file = write(
+        tmp_path, "id,label,remove\ntrain/00000,,yes\ntrain/00004,,1\ntrain/00001,dog,no\n"
+    )
+    changed = replace_labels(data, file)
+    assert changed.train.ids == ["train/00001", "train/00002", "train/00003", "train/00005"]
+    assert changed.train.labels.tolist() == [1, 1, 1, 2]
+    assert isinstance(changed.train.images, torch.Tensor) and data.true_labels is not None
+    assert torch.equal(changed.train.images, data.train.images[[1, 2, 3, 5]])  # type: ignore[index]
+    assert torch.equal(changed.true_labels, data.true_labels[[1, 2, 3, 5]])  # type: ignore[arg-type]
+    assert changed.notes == ("labels.csv: 1 label given, 1 of them new; 2 examples removed",)
+    assert len(data.train) == 6
+
+
+def test_removed_examples_of_files_decoded_when_asked_for(
+    data: LabelledData, tmp_path: Path
+) -> None:
+    kept = data.train.images
+
+    class OnDisk(torch.utils.data.Dataset[torch.Tensor]):
+        def __getitem__(self, index: int) -> torch.Tensor:
+            return kept[index]
+
+    lazy = replace(data, train=replace(data.train, images=OnDisk()))
+    changed = replace_labels(lazy, write(tmp_path, "id,label,remove\ntrain/00000,,TRUE\n"))
+    assert len(changed.train) == 5 and torch.equal(changed.train.images[0], kept[1])
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ("train/00001,dog,maybe", "column remove says 'maybe', neither yes nor no"),
+        ("train/00001,,no", "1 row without a label, the first is row 1"),
+        ("train/00001,,yes\ntrain/00001,dog,no", "train/00001 two different labels"),
+        ("\n".join(f"train/0000{i},,yes" for i in range(6)), "removes every training example"),
+    ],
+)
+def test_bad_removals(data: LabelledData, tmp_path: Path, rows: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        replace_labels(data, write(tmp_path, f"id,label,remove\n{rows}\n"))

@@ -1,0 +1,121 @@
+"""oddly review and apply: look at the suspects, decide, use what was decided."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from oddly.cli.app import app, err_console, out_console
+
+if TYPE_CHECKING:
+    from oddly.records import Run
+    from oddly.review.apply import Outcome
+
+RUN_FOLDER = Annotated[Path, typer.Argument(help="A run folder.")]
+IMAGES = Annotated[
+    Path | None, typer.Option(help="Where the pictures lie, if not where they were.")
+]
+DECISIONS = Annotated[
+    Path | None, typer.Option(help="The file of decisions [RUN/decisions.sqlite].")
+]
+
+
+@app.command()
+def review(
+    run: RUN_FOLDER,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; the next one where it is taken.")
+    ] = 8640,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="The N most suspicious examples (default: all removed ones)."),
+    ] = None,
+    images: IMAGES = None,
+    decisions: DECISIONS = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser.")] = False,
+) -> None:
+    """Look at a run's suspects in the browser, one after another, and decide."""
+    import webbrowser
+
+    from oddly.records import Run
+    from oddly.review.server import serve
+    from oddly.review.session import Session
+
+    session = Session(Run(run), top, images, decisions)
+
+    def announce(link: str, taken: int) -> None:
+        if port and taken != port:
+            err_console.print(f"port {port} is in use, took {taken}", highlight=False)
+        print(f"review at  {link}", flush=True)
+        progress = session.progress()
+        left = progress.total - progress.decided - progress.skipped
+        err_console.print(
+            f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept.",
+            highlight=False,
+        )
+        if open_:
+            webbrowser.open(link)
+
+    try:
+        serve(session, port, announce)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        session.decisions.close()
+    err_console.print(f"decisions in {session.decisions.path}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def apply(
+    run: RUN_FOLDER,
+    out: Annotated[
+        Path | None, typer.Option(help="The table, .csv or .parquet [RUN/labels.csv].")
+    ] = None,
+    copy_to: Annotated[
+        Path | None, typer.Option(help="Also copy the dataset, cleaned, into this new folder.")
+    ] = None,
+    images: IMAGES = None,
+    decisions: DECISIONS = None,
+) -> None:
+    """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
+    from oddly.records import Run
+    from oddly.review.apply import read_outcome, write_labels
+
+    opened = Run(run)
+    outcome = read_outcome(opened, decisions)
+    counts = outcome.counts
+    table = write_labels(opened, outcome, out)
+    changed = counts["suggestion"] + counts["relabel"]
+    say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
+    again = shlex.join(["oddly", "train", str(opened.config.get("data")), "--labels", str(table)])
+    say(f"labels  {table}\nuse     {again}")
+    if copy_to is not None:
+        _copy(opened, outcome, copy_to, images)
+
+
+def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
+    from rich.progress import Progress
+
+    from oddly.review.copying import copy_cleaned
+
+    with Progress(console=err_console, transient=True, disable=not err_console.is_terminal) as bar:
+        task = bar.add_task("copying", total=None)
+        copied = copy_cleaned(
+            run,
+            outcome,
+            destination,
+            images,
+            lambda done, total: bar.update(task, completed=done, total=total),
+        )
+    say(f"copy    {destination}: {copied.files:,} files")
+    if copied.missing:
+        named = ", ".join(copied.missing[:10]) + (", …" if len(copied.missing) > 10 else "")
+        many = "1 file is" if len(copied.missing) == 1 else f"{len(copied.missing):,} files are"
+        say(f"{many} not in the copy: {named}")
+
+
+def say(text: str) -> None:
+    out_console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,104 @@
+"""`oddly apply`: what was decided becomes a table of labels, which `oddly train --labels` reads."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from oddly.errors import InputError
+from oddly.records import Run, read_table, replacing, write_atomic
+from oddly.review.decisions import FILE_NAME, Decision, Decisions
+
+SUFFIXES = (".csv", ".parquet")
+COLUMNS = ("id", "label", "remove")
+TABLE_NAME = "labels.csv"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was decided, for each example that is not merely skipped."""
+
+    labels: dict[str, str]
+    """By id; kept labels too."""
+    removed: list[str]
+    counts: Counter[str]
+    """How many of each action."""
+
+
+def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
+    """The decisions that stand about examples of this run."""
+    path = decisions or run.path / FILE_NAME
+    if not path.exists():
+        raise InputError(f"{path}: nothing is decided yet; begin with: oddly review {run.path}")
+    store = Decisions(path)
+    try:
+        standing = _of_run(run, store.standing())
+    finally:
+        store.close()
+    counts = Counter(decision.action for decision in standing)
+    if not counts.total() - counts["skip"]:
+        raise InputError(f"{path}: nothing is decided yet; go on with: oddly review {run.path}")
+    labels = {each.id: each.label for each in standing if each.label is not None}
+    return Outcome(labels, [each.id for each in standing if each.action == "remove"], counts)
+
+
+def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
+    """The table id, label, remove: `oddly train DATA --labels` reads it.
+
+    What an earlier table said, with which this run was trained, goes on in the new one.
+    """
+    path = out or run.path / TABLE_NAME
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: the table is {' or '.join(SUFFIXES)}")
+    rows = dict(_earlier_rows(run))
+    rows |= {id: (label, "no") for id, label in outcome.labels.items()}
+    rows |= {id: ("", "yes") for id in outcome.removed}
+    table = [(id, *rows[id]) for id in sorted(rows)]
+    if path.suffix.lower() == ".parquet":
+        columns = zip(COLUMNS, zip(*table, strict=True), strict=True)
+        with replacing(path) as file:
+            pq.write_table(pa.table({name: list(values) for name, values in columns}), file)
+    else:
+        write_atomic(path, _as_csv(table))
+    return path
+
+
+def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str]]]:
+    """What the table said that this run was trained with."""
+    if not (name := run.config.get("labels")):
+        return
+    path = Path(name)
+    try:
+        if path.suffix.lower() == ".parquet":
+            rows = read_table(path).to_pylist()
+        else:
+            rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
+        for row in rows:
+            yield str(row["id"]), (str(row["label"] or ""), str(row.get("remove") or "no"))
+    except (OSError, UnicodeDecodeError, csv.Error, KeyError):
+        hint = "it must be readable, with columns id and label, as the new table is to hold it too"
+        raise InputError(f"{path}: this run was trained with these labels; {hint}") from None
+
+
+def _as_csv(rows: Iterable[tuple[str, str, str]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _of_run(run: Run, decisions: list[Decision]) -> list[Decision]:
+    """Without those about examples that this run does not have (trained anew on other data)."""
+    known = read_table(run.path / "verdicts.parquet", ["id"])["id"]
+    ids = pa.array([decision.id for decision in decisions], pa.string())
+    present = pc.is_in(ids, value_set=known.combine_chunks()).to_pylist()
+    return [each for each, there in zip(decisions, present, strict=True) if there]

@@ -1,0 +1,216 @@
+"""What was decided about which example: an append-only log in SQLite.
+
+A decision is on disk before `decide` returns (WAL, synchronous=FULL). The log is never changed:
+an undo is one more row. Memory holds what the log adds up to, and catches up with the rows other
+processes wrote before anything new is decided.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from oddly.errors import InputError
+
+FILE_NAME = "decisions.sqlite"
+ACTIONS = ("keep", "suggestion", "relabel", "remove", "skip")
+UNDO = "undo"
+_APPLICATION, _FORMAT = 0x0DD1, 1
+_BUSY_SECONDS = 10.0
+_SCHEMA = """
+CREATE TABLE log (
+  revision INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL,
+  action TEXT NOT NULL,
+  label TEXT,
+  undoes INTEGER,
+  made_at TEXT NOT NULL
+)
+"""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One row of the log that stands."""
+
+    revision: int
+    id: str
+    action: str
+    label: str | None
+    """The label the example is to have; None for `remove` and `skip`."""
+
+
+Changed = Callable[[str, Decision | None], None]
+"""Told of every example decided on, here or elsewhere, and what stands about it now."""
+
+
+class Stale(Exception):
+    """The example was decided on meanwhile: what the page showed is no longer so."""
+
+
+class Decisions:
+    """The decisions of one run, shared between threads, tabs and processes."""
+
+    def __init__(self, path: Path, changed: Changed | None = None) -> None:
+        self.path = path
+        self._changed = changed
+        self._lock = threading.Lock()
+        self._seen = 0  # the last row of the log that memory knows
+        self._standing: dict[str, list[Decision]] = {}  # per example, the last one counts
+        self._touched: dict[str, int] = {}  # per example, the last row about it, undo included
+        self._history: dict[int, Decision] = {}  # what stands, in the order it was decided
+        with _told_plainly(path):
+            self._database = _open(path)
+            self._catch_up()
+
+    def current(self, id: str) -> Decision | None:
+        """What stands about an example."""
+        standing = self._standing.get(id)
+        return standing[-1] if standing else None
+
+    def revision(self, id: str) -> int:
+        """The last row about an example, 0 where there is none: what a new decision must name."""
+        return self._touched.get(id, 0)
+
+    def standing(self) -> list[Decision]:
+        """What stands about each example that was decided on, in no special order."""
+        with self._lock:
+            return [stack[-1] for stack in self._standing.values() if stack]
+
+    def last(self, among: Container[str]) -> Decision | None:
+        """The newest decision about one of these examples: what an undo would take back."""
+        with self._lock:
+            newest_first = reversed(self._history.values())
+            return next((decision for decision in newest_first if decision.id in among), None)
+
+    def refresh(self) -> None:
+        """Take in what other processes decided."""
+        with self._lock:
+            self._catch_up()
+
+    def decide(self, id: str, action: str, label: str | None, seen: int) -> Decision:
+        """Write a decision made while `seen` was the example's revision; it is on disk on return.
+
+        The same decision sent again (the answer was lost) is no conflict.
+        """
+        if action not in ACTIONS or (label is None) != (action in ("remove", "skip")):
+            raise ValueError(f"no such decision: {action} {label}")
+        with self._writing():
+            now = self.current(id)
+            if now and (now.action, now.label) == (action, label):
+                return now
+            if self.revision(id) != seen:
+                raise Stale
+            revision = self._append(id, action, label, None)
+        return Decision(revision, id, action, label)
+
+    def undo(self, revision: int) -> str:
+        """Take one decision back, if it still stands on top; its example's id."""
+        with self._writing():
+            decision = self._history.get(revision)
+            if decision is None or self.current(decision.id) is not decision:
+                raise Stale
+            self._append(decision.id, UNDO, None, revision)
+        return decision.id
+
+    def close(self) -> None:
+        self._database.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Alone with the log, and up to date; committed, and in memory, only at the end."""
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                self._catch_up()
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+            self._catch_up()
+
+    def _append(self, id: str, action: str, label: str | None, undoes: int | None) -> int:
+        made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        cursor = self._database.execute(
+            "INSERT INTO log (id, action, label, undoes, made_at) VALUES (?, ?, ?, ?, ?)",
+            (id, action, label, undoes, made_at),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def _catch_up(self) -> None:
+        rows = self._database.execute(
+            "SELECT revision, id, action, label, undoes FROM log WHERE revision > ?"
+            " ORDER BY revision",
+            (self._seen,),
+        ).fetchall()
+        for revision, id, action, label, undoes in rows:
+            stack = self._standing.setdefault(id, [])
+            if action == UNDO:
+                if stack and stack[-1].revision == undoes:
+                    del self._history[stack.pop().revision]
+            else:
+                stack.append(Decision(revision, id, action, label))
+                self._history[revision] = stack[-1]
+            self._touched[id] = self._seen = revision
+            if self._changed:
+                self._changed(id, stack[-1] if stack else None)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The database, made where there is none; every commit is flushed to the disk."""
+    database = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too
+        _prepare(database, path)
+        (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if sound != "ok":
+            raise sqlite3.DatabaseError(sound.splitlines()[0])
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(database: sqlite3.Connection, path: Path) -> None:
+    """Lay out a new file; refuse one that is not ours."""
+    database.execute("BEGIN IMMEDIATE")
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if not tables and not application:
+        database.execute(_SCHEMA)
+        database.execute(f"PRAGMA application_id = {_APPLICATION}")
+        database.execute(f"PRAGMA user_version = {_FORMAT}")
+    elif application != _APPLICATION:
+        raise InputError(f"{path} is a database of something else; move it away")
+    elif version != _FORMAT:
+        reason = f"decisions of format {version}, but this oddly reads format {_FORMAT}"
+        raise InputError(f"{path}: {reason}; use the oddly that wrote them")
+    database.execute("COMMIT")
+
+
+@contextmanager
+def _told_plainly(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        reason = str(error)
+        if "locked" in reason:
+            raise InputError(f"{path} is kept locked by another program; end that one") from None
+        hint = "give a place that can be written with --decisions FILE"
+        raise InputError(f"{path}: {reason}; {hint}") from None
+    except sqlite3.DatabaseError as error:
+        hint = f"move it away to begin anew, or rescue it with: sqlite3 '{path}' .recover"
+        raise InputError(f"{path} is damaged ({error}); {hint}") from None

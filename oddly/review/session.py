@@ -1,0 +1,194 @@
+"""A review under way: suspects, decisions and pictures together, as the page sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oddly.errors import InputError
+from oddly.records import Run
+from oddly.review.decisions import ACTIONS, FILE_NAME, Decision, Decisions
+from oddly.review.images import ImageSource, NoImages, find_images
+from oddly.review.suspects import Suspect, Suspects
+
+OPEN, DECIDED, SKIPPED = 0, 1, 2
+SHOWN = {  # by state: whether it is shown
+    "open": np.array([True, False, False]),
+    "decided": np.array([False, True, False]),
+    "skipped": np.array([False, False, True]),
+    "all": np.array([True, True, True]),
+}
+PREFETCHED = 3
+
+
+class BadRequest(Exception):
+    """What the page asked for makes no sense; one line."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One suspect as the page shows it."""
+
+    rank: int
+    id: str
+    given: str
+    suggested: str | None
+    confidence: float | None
+    words: str
+    image: str
+    """Where its picture is to be had."""
+    revision: int
+    """To be sent back with a decision."""
+    action: str | None
+    """What stands about it: keep, suggestion, relabel, remove, skip or nothing."""
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the review is."""
+
+    total: int
+    decided: int
+    skipped: int
+    undo: int | None
+    """The revision an undo would take back."""
+
+
+class Session:
+    """One review of one run."""
+
+    def __init__(
+        self,
+        run: Run,
+        top: int | None = None,
+        images: Path | None = None,
+        decisions: Path | None = None,
+    ) -> None:
+        self.run = run
+        self.suspects = Suspects.read(run, top)
+        ids = self.suspects.ids
+        self.images: ImageSource = find_images(run, ids[0], images) if ids else NoImages()
+        self._state = np.zeros(len(ids), np.uint8)
+        self.decisions = Decisions(decisions or run.path / FILE_NAME, self._mark)
+        check_labels(self.decisions, self.suspects.class_names)
+
+    def overview(self) -> dict[str, Any]:
+        """What the page needs once."""
+        self.decisions.refresh()
+        return {
+            "run": str(self.run.path),
+            "data": Path(str(self.run.config.get("data") or "")).name,
+            "examples": self.suspects.examples,
+            "classes": len(self.suspects.class_names),
+            **self.step(self.find(-1, "open")),
+        }
+
+    def step(self, rank: int | None) -> dict[str, Any]:
+        """A suspect (None: no more), what to prefetch, and the progress."""
+        upcoming = [] if rank is None else islice(self._following(rank, "open"), PREFETCHED)
+        return {
+            "card": None if rank is None else self.card(rank),
+            "prefetch": [self._image(next_rank) for next_rank in upcoming],
+            "progress": asdict(self.progress()),
+        }
+
+    def card(self, rank: int) -> dict[str, Any]:
+        suspect = self._suspect(rank)
+        decision = self.decisions.current(suspect.id)
+        card = Card(
+            rank=rank,
+            id=suspect.id,
+            given=suspect.given,
+            suggested=None if suspect.suggested == suspect.given else suspect.suggested,
+            confidence=suspect.confidence,
+            words=suspect.words,
+            image=self._image(rank),
+            revision=self.decisions.revision(suspect.id),
+            action=decision.action if decision else None,
+            label=decision.label if decision else None,
+        )
+        return asdict(card)
+
+    def cards(self, start: int, count: int, show: str) -> dict[str, Any]:
+        """A page of the grid: `count` suspects of the kind asked for, from rank `start` on."""
+        self.decisions.refresh()
+        ranks = list(islice(self._following(start - 1, show), count + 1))
+        return {
+            "cards": [self.card(rank) for rank in ranks[:count]],
+            "next": ranks[count] if len(ranks) > count else None,
+            "progress": asdict(self.progress()),
+        }
+
+    def find(self, after: int, show: str) -> int | None:
+        """The next suspect of a kind after a rank; from the top again where there is none."""
+        return next(self._following(after, show), next(self._following(-1, show), None))
+
+    def decide(self, rank: int, action: str, label: str | None, seen: int) -> Decision:
+        """Write a decision; it is on disk on return."""
+        suspect = self._suspect(rank)
+        if action == "keep":
+            label = suspect.given
+        elif action == "suggestion":
+            label = suspect.suggested
+            if label is None:
+                raise BadRequest("there is no suggestion to take")
+        elif action == "relabel":
+            if label not in self.suspects.class_names:
+                raise BadRequest("no such class")
+        elif action in ACTIONS:
+            label = None
+        else:
+            raise BadRequest("no such action")
+        return self.decisions.decide(suspect.id, action, label, seen)
+
+    def undo(self, revision: int) -> int | None:
+        """Take a decision back; the rank of its suspect."""
+        return self.suspects.rank_of.get(self.decisions.undo(revision))
+
+    def progress(self) -> Progress:
+        last = self.decisions.last(self.suspects.rank_of)
+        return Progress(
+            total=len(self._state),
+            decided=int(np.count_nonzero(self._state == DECIDED)),
+            skipped=int(np.count_nonzero(self._state == SKIPPED)),
+            undo=last.revision if last else None,
+        )
+
+    def _suspect(self, rank: int) -> Suspect:
+        if not 0 <= rank < len(self.suspects):
+            raise BadRequest("no such suspect")
+        return self.suspects[rank]
+
+    def _image(self, rank: int) -> str:
+        return f"/image/{rank}"
+
+    def _mark(self, id: str, decision: Decision | None) -> None:
+        rank = self.suspects.rank_of.get(id)
+        if rank is not None:
+            skipped = decision is not None and decision.action == "skip"
+            self._state[rank] = SKIPPED if skipped else DECIDED if decision else OPEN
+
+    def _following(self, after: int, show: str, block: int = 4096) -> Iterator[int]:
+        """Ranks of a kind beyond `after`, a block of states at a time."""
+        if show not in SHOWN:
+            raise BadRequest("no such filter")
+        for start in range(max(after + 1, 0), len(self._state), block):
+            # One pass over the states: other threads change them meanwhile.
+            wanted = SHOWN[show][self._state[start : start + block]]
+            yield from (start + int(place) for place in np.flatnonzero(wanted))
+
+
+def check_labels(decisions: Decisions, class_names: list[str]) -> None:
+    """Refuse decisions that were made about other classes: this is another dataset's file."""
+    labels = {decision.label for decision in decisions.standing() if decision.label is not None}
+    if unknown := labels - set(class_names):
+        raise InputError(
+            f"{decisions.path} decides for class '{min(unknown)}', which this run does not have;"
+            " move the file away to begin anew"
+        )

@@ -1,0 +1,115 @@
+"""The suspects of a run, worst first, held by column: a million examples are no burden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from oddly.errors import InputError
+from oddly.records import Run, read_table
+
+COLUMNS = (
+    *("index", "id", "given_name", "score", "counterfactual_percentile", "threshold", "keep"),
+    *("suggested_name", "suggested_confidence"),
+)
+STRONG, CLEAR = 60.0, 20.0  # percentiles of the counterfactual
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One example that the run would remove."""
+
+    rank: int
+    """0 = the most suspicious."""
+    index: int
+    """Its place in the training set."""
+    id: str
+    given: str
+    suggested: str | None
+    confidence: float | None
+    """0..1, of the suggested label."""
+    words: str
+    """Its score, in words."""
+
+
+class Suspects:
+    """Suspects by rank."""
+
+    def __init__(self, table: pa.Table, class_names: list[str], examples: int) -> None:
+        self.class_names = class_names
+        self.examples = examples
+        self.ids: list[str] = table["id"].to_pylist()
+        self.rank_of = {id: rank for rank, id in enumerate(self.ids)}
+        self._columns = {
+            name: table[name].combine_chunks() for name in table.column_names if name != "id"
+        }
+
+    @classmethod
+    def read(cls, run: Run, top: int | None = None) -> Suspects:
+        """Those the run removed, or the `top` most suspicious, removed or not."""
+        if not run.is_done or not run.has_verdicts:
+            hint = f"go on with: oddly train --resume --out {run.path}"
+            raise InputError(f"{run.path}: this run is not finished; {hint}")
+        table = read_table(run.path / "verdicts.parquet", COLUMNS)
+        if missing := set(COLUMNS) - set(table.column_names):
+            raise InputError(f"{run.path}: verdicts.parquet has no column {min(missing)}")
+        if not len(table) or table["threshold"].null_count == len(table):
+            method = run.config.get("method")
+            reason = f"method {method} judges no example" if method else "it judges no example"
+            raise InputError(f"{run.path}: {reason}; review a run of method odd")
+        class_names = _class_names(table)
+        order = [("score", "descending"), ("index", "ascending")]
+        if top is None:
+            chosen = table.filter(pc.invert(table["keep"])).sort_by(order)
+        else:
+            chosen = table.take(pc.select_k_unstable(table, min(top, len(table)), order))
+        return cls(chosen.drop_columns(["keep"]), class_names, len(table))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, rank: int) -> Suspect:
+        value = {name: column[rank].as_py() for name, column in self._columns.items()}
+        return Suspect(
+            rank=rank,
+            index=value["index"],
+            id=self.ids[rank],
+            given=value["given_name"] or "",
+            suggested=value["suggested_name"],
+            confidence=value["suggested_confidence"],
+            words=describe_score(
+                value["score"], value["threshold"], value["counterfactual_percentile"]
+            ),
+        )
+
+
+def describe_score(score: float | None, threshold: float, percentile: float | None) -> str:
+    """How odd an example looks beside labels that are random."""
+    if score is None:
+        return "Never seen in training"
+    if score <= threshold:
+        return "Below the threshold: the run kept it"
+    if percentile is None:
+        return f"Score {score:.2f}, above the threshold of {threshold:.2f}"
+    strength = "Strong" if percentile >= STRONG else "Clear" if percentile >= CLEAR else "Slight"
+    worse = f"worse than {percentile:.0f}\N{NO-BREAK SPACE}% of random labels do"
+    if percentile > 99.5:
+        worse = "worse than nearly every random label does"
+    elif percentile < 1:
+        worse = "hardly better than random labels do"
+    return f"{strength} suspicion: the label fits {worse}"
+
+
+def _class_names(table: Any) -> list[str]:
+    """All classes in their order: the columns' dictionaries hold those without examples too."""
+    found: dict[str, None] = {}
+    for name in ("given_name", "suggested_name"):
+        column = table[name]
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        for chunk in column.chunks:
+            found |= dict.fromkeys(chunk.dictionary.to_pylist())
+    return [name for name in found if name is not None]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from oddly.data import DataOptions, load_data, replace_labels
+from oddly.errors import InputError
+from oddly.records import Run
+from oddly.review.apply import read_outcome, write_labels
+from oddly.review.session import Session
+from tests.review.conftest import write_run
+
+
+@pytest.fixture
+def decided(run: Run) -> Run:
+    session = Session(run)
+    session.decide(0, "keep", None, 0)
+    session.decide(1, "suggestion", None, 0)
+    session.decide(2, "relabel", "cat", 0)
+    session.decide(3, "remove", None, 0)
+    session.decide(4, "skip", None, 0)
+    session.undo(session.decide(5, "remove", None, 0).revision)
+    session.decisions.close()
+    return run
+
+
+ROWS = [
+    ["cat/0.png", "cat", "no"],
+    ["cat/3.png", "", "yes"],
+    ["dog/1.png", "emu", "no"],
+    ["emu/2.png", "cat", "no"],
+]
+
+
+def test_the_table_says_what_was_decided(decided: Run) -> None:
+    outcome = read_outcome(decided)
+    assert outcome.counts == {"keep": 1, "suggestion": 1, "relabel": 1, "remove": 1, "skip": 1}
+    path = write_labels(decided, outcome)
+    assert path == decided.path / "labels.csv"
+    with open(path, newline="") as file:
+        assert list(csv.reader(file)) == [["id", "label", "remove"], *ROWS]
+    parquet = write_labels(decided, outcome, decided.path / "l.parquet")
+    assert pd.read_parquet(parquet).to_numpy().tolist() == ROWS
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.parquet"])
+def test_training_reads_it(decided: Run, photos: Path, name: str) -> None:
+    table = write_labels(decided, read_outcome(decided), decided.path / name)
+    data = replace_labels(load_data(str(photos), DataOptions()), table)
+    labels = dict(zip(data.train.ids, data.train.labels.tolist(), strict=True))
+    assert "cat/3.png" not in labels and len(labels) == 8
+    assert (labels["cat/0.png"], labels["dog/1.png"], labels["emu/2.png"]) == (0, 2, 0)
+
+
+def test_the_next_round_keeps_what_the_one_before_decided(
+    decided: Run, tmp_path: Path, photos: Path
+) -> None:
+    """Review, train on the labels, review again: the new table holds both rounds."""
+    first = write_labels(decided, read_outcome(decided))
+    second = write_run(tmp_path / "second", ["dog/1.png"], photos, labels=str(first))
+    session = Session(second)
+    session.decide(0, "relabel", "dog", 0)
+    session.decisions.close()
+    table = write_labels(second, read_outcome(second))
+    with open(table, newline="") as file:
+        assert list(csv.reader(file))[1:] == [*ROWS[:2], ["dog/1.png", "dog", "no"], ROWS[3]]
+    first.unlink()
+    with pytest.raises(InputError, match=r"labels\.csv: this run was trained with these labels"):
+        write_labels(second, read_outcome(second))
+
+
+def test_decisions_about_examples_of_another_run_stay_out(decided: Run, tmp_path: Path) -> None:
+    other = write_run(tmp_path / "other", ["dog/1.png", "new.png"], "x")
+    outcome = read_outcome(other, decided.path / "decisions.sqlite")
+    assert outcome.labels == {"dog/1.png": "emu"} and outcome.removed == []
+
+
+def test_nothing_decided(run: Run) -> None:
+    with pytest.raises(InputError, match="nothing is decided yet; begin with: oddly review"):
+        read_outcome(run)
+    session = Session(run)
+    session.decide(0, "skip", None, 0)
+    session.decisions.close()
+    with pytest.raises(InputError, match="nothing is decided yet; go on with"):
+        read_outcome(run)
+
+
+def test_a_table_of_an_unknown_kind(decided: Run) -> None:
+    with pytest.raises(InputError, match=r"\.csv or \.parquet"):
+        write_labels(decided, read_outcome(decided), decided.path / "labels.txt")

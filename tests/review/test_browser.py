@@ -1,0 +1,256 @@
+"""The page in a real Chromium: decide with keys, kill the server, start again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from oddly.records import Run
+from oddly.review.session import Session
+from tests.review.conftest import TOKEN, Serve, Site, paint, write_run
+from tests.review.process import Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+NASTY = "<img src=x onerror=alert(1)>.png"
+WORST_CLASS = "<b onmouseover=alert(2)>bold</b>"
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def page(chromium: Browser, complaints: list[str]) -> Iterator[Page]:
+    """A tab that writes down whatever the console or the policy has to complain about."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 800})
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+    yield page
+    context.close()
+
+
+def open_link(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/?token={TOKEN}")
+    page.wait_for_selector("#one:not([hidden])")
+
+
+def press(page: Page, key: str, count: str) -> None:
+    """A key, and the progress it must lead to."""
+    from playwright.sync_api import expect
+
+    page.keyboard.press(key)
+    expect(page.locator("#count")).to_have_text(count)
+
+
+def see(page: Page, selector: str, text: str | re.Pattern[str]) -> None:
+    from playwright.sync_api import expect
+
+    expect(page.locator(selector)).to_have_text(text)
+
+
+def see_cards(page: Page, number: int) -> None:
+    from playwright.sync_api import expect
+
+    expect(page.locator("#cards li")).to_have_count(number)
+
+
+def test_decide_with_keys_kill_the_server_go_on(
+    run: Run, page: Page, complaints: list[str]
+) -> None:
+    with Server(run.path) as server:
+        page.goto(server.link)
+        see(page, "#name", "cat/0.png")
+        assert page.url == f"http://127.0.0.1:{server.port}/"  # the token is gone from it
+        see(page, "#given", "cat")
+        see(page, "#suggested", "dog")
+        press(page, "k", "1 of 6 decided")
+        see(page, "#name", "dog/1.png")
+        press(page, "s", "2 of 6 decided")
+        press(page, "r", "3 of 6 decided")
+        press(page, "n", "3 of 6 decided · 1 skipped")
+        see(page, "#name", "dog/4.png")
+        server.kill()
+        assert complaints == []
+        page.keyboard.press("k")
+        see(page, "#notice", re.compile("does not answer: your last choice was not saved"))
+        see(page, "#count", "3 of 6 decided · 1 skipped")
+        complaints.clear()  # Chromium itself remarks on the refused connection
+    with Server(run.path) as server:
+        page.goto(server.link)
+        see(page, "#name", "dog/4.png")
+        see(page, "#count", "3 of 6 decided · 1 skipped")
+        press(page, "u", "3 of 6 decided")  # the skip
+        see(page, "#name", "cat/3.png")
+        page.keyboard.press("ArrowLeft")
+        see(page, "#standing", "Removed")
+        page.keyboard.press("ArrowLeft")
+        see(page, "#standing", "Changed to “emu”")
+    assert complaints == []
+
+
+def test_another_class_by_typing(site: Site, page: Page, complaints: list[str]) -> None:
+    open_link(page, site)
+    page.keyboard.press("c")
+    page.wait_for_selector("#choose[open]")
+    assert page.locator("#found li").all_inner_texts() == ["cat", "dog", "emu"]
+    page.keyboard.type("em")
+    see(page, "#found li", "emu")
+    press(page, "Enter", "1 of 6 decided")
+    assert site.client.get("/api/suspect/0").json()["card"]["label"] == "emu"
+    page.keyboard.press("c")
+    page.wait_for_selector("#choose[open]")
+    page.keyboard.press("k")  # typed, not decided
+    see(page, "#found-count", "No such class.")
+    page.keyboard.press("Escape")
+    see(page, "#count", "1 of 6 decided")
+    assert complaints == []
+
+
+def test_a_tab_that_comes_late_sees_what_stands(
+    site: Site, page: Page, complaints: list[str]
+) -> None:
+    open_link(page, site)
+    site.decide(0, "remove").raise_for_status()
+    page.keyboard.press("k")
+    see(page, "#notice", re.compile("decided meanwhile.*not saved"))
+    see(page, "#standing", "Removed")
+    assert site.client.get("/api/suspect/0").json()["card"]["action"] == "remove"
+    press(page, "k", "1 of 6 decided")  # now knowingly
+    assert site.client.get("/api/suspect/0").json()["card"]["action"] == "keep"
+    # Chromium itself remarks on the 409
+    assert [line for line in complaints if "409" not in line] == []
+
+
+def test_the_grid_and_the_end(site: Site, page: Page, complaints: list[str]) -> None:
+    open_link(page, site)
+    page.keyboard.press("g")
+    page.wait_for_selector("#cards li >> nth=5")
+    for decided, key in enumerate("rkskr", start=1):
+        press(page, key, f"{decided} of 6 decided")
+    badges = page.locator(".badge").all_inner_texts()
+    assert badges == ["Removed", "Kept as “dog”", "Changed to “cat”", "Kept as “cat”", "Removed"]
+    press(page, "u", "4 of 6 decided")
+    page.select_option("#show", "decided")
+    see_cards(page, 4)
+    page.keyboard.press("g")
+    see(page, "#rank", "1 of 6")
+    page.click("#view-grid")
+    see_cards(page, 2)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    see(page, "#name", "emu/5.png")
+    press(page, "n", "4 of 6 decided · 1 skipped")
+    see(page, "#name", "dog/4.png")
+    press(page, "r", "5 of 6 decided · 1 skipped")
+    see(page, "#done-title", "Through once")
+    page.click("#done-skipped")
+    see(page, "#name", "emu/5.png")
+    press(page, "k", "6 of 6 decided")
+    see(page, "#done-title", "All decided")
+    see(page, "#done-next", re.compile("oddly apply .*run"))
+    assert complaints == []
+
+
+@pytest.fixture
+def nasty_site(tmp_path: Path, serve: Serve) -> Iterator[Site]:
+    paint(tmp_path / "photos" / NASTY)
+    names = [WORST_CLASS, "“quoted” & <i>"]
+    session = Session(write_run(tmp_path / "run", [NASTY], tmp_path / "photos", class_names=names))
+    yield serve(session)
+    session.decisions.close()
+
+
+def test_names_are_text_whatever_they_say(
+    nasty_site: Site, page: Page, complaints: list[str]
+) -> None:
+    open_link(page, nasty_site)
+    see(page, "#name", NASTY)
+    see(page, "#given", WORST_CLASS)
+    assert page.locator("#picture").evaluate("image => image.naturalWidth") == 8
+    page.keyboard.press("c")
+    see(page, "#found li >> nth=0", WORST_CLASS)
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#choose", state="hidden")
+    page.keyboard.press("g")
+    see(page, "#cards .caption", f"{WORST_CLASS} → “quoted” & <i>")
+    press(page, "s", "1 of 1 decided")
+    assert page.locator("img[src='x'], main b[onmouseover], main i").count() == 0
+    assert complaints == []
+
+
+def contrast(page: Page, selector: str) -> float:
+    """WCAG contrast of an element's text with what lies behind it."""
+    script: Any = """element => {
+      const read = (colour) => colour.match(/[\\d.]+/g).map(Number);
+      let behind = element;
+      while (behind && (read(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0)
+        behind = behind.parentElement;
+      const light = (colour) => { const [r, g, b] = read(colour).map((c) => {
+        c /= 255; return c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4; });
+        return .2126 * r + .7152 * g + .0722 * b; };
+      const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor]
+        .map(light).sort((x, y) => y - x);
+      return (a + .05) / (b + .05); }"""
+    return float(page.locator(selector).first.evaluate(script))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_narrow_dark_and_readable(site: Site, page: Page, scheme: Any, width: int) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": 844})
+    open_link(page, site)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    texts = ("#given", "#suggested", "#words", "#count", "#name", "#confidence", ".brand")
+    buttons = ("[data-action=keep]", "[data-action=suggestion]", "[data-action=suggestion] kbd")
+    for selector in (*texts, *buttons, "[data-action=keep] kbd"):
+        assert contrast(page, selector) >= 4.5, selector
+    if width == 390:  # every button without scrolling sideways, large enough for a thumb
+        for box in [b.bounding_box() for b in page.locator(".actions button").all()]:
+            assert box and box["height"] >= 44 and box["x"] >= 0
+            assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= 844
+    page.keyboard.press("g")
+    page.wait_for_selector("#cards li")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    press(page, "r", "1 of 6 decided")
+    assert contrast(page, ".badge") >= 4.5 and contrast(page, ".caption b") >= 4.5
+
+
+def test_a_screen_reader_hears_the_next_suspect(site: Site, page: Page) -> None:
+    open_link(page, site)
+    see(page, "#live", re.compile("^Suspect 1 of 6: given label cat, suggested dog, 90\xa0% sure"))
+    press(page, "k", "1 of 6 decided")
+    see(page, "#live", re.compile("^Suspect 2 of 6: given label dog"))
+    assert page.locator("#picture").get_attribute("alt") == "Picture dog/1.png"
+    order = []
+    for _ in range(11):
+        page.keyboard.press("Tab")
+        order.append(page.evaluate("document.activeElement.innerText.trim().split('\\n').pop()"))
+    assert [text.split()[0] for text in order[3:8]] == [
+        "Keep",
+        "Change",
+        "Other",
+        "Remove",
+        "Skip",
+    ]
+
+
+def test_keys_can_be_switched_off(site: Site, page: Page, complaints: list[str]) -> None:
+    open_link(page, site)
+    page.keyboard.press("?")
+    page.uncheck("#keys-on")
+    page.click("#keys button")
+    page.keyboard.press("r")
+    page.click("[data-action=keep]")
+    see(page, "#count", "1 of 6 decided")
+    assert site.client.get("/api/suspect/0").json()["card"]["action"] == "keep"
+    assert complaints == []

@@ -1,0 +1,85 @@
+"""The commands as a user types them: bad input is one clear line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from oddly.records import Run, RunWriter
+from oddly.review.session import Session
+from tests.command import Command
+from tests.review.conftest import write_run
+
+
+@pytest.fixture
+def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def refused(oddly: Command, *arguments: object) -> str:
+    """The one line that is told."""
+    code, out, err = oddly(*arguments)
+    assert code == 2 and out == "" and len(err.splitlines()) == 1 and err.startswith("oddly: ")
+    return err.removeprefix("oddly: ").rstrip()
+
+
+@pytest.mark.parametrize("command", ["review", "apply"])
+def test_folders_that_are_no_runs(oddly: Command, tmp_path: Path, run: Run, command: str) -> None:
+    assert "no such folder" in refused(oddly, command, tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "not a run folder" in refused(oddly, command, tmp_path / "empty")
+    config = run.path / "config.json"
+    config.write_text(json.dumps({**run.config, "format": 7}))
+    assert "run format 7, but this oddly reads format 1; use the oddly that wrote it" in refused(
+        oddly, command, run.path
+    )
+
+
+def test_runs_that_cannot_be_reviewed(oddly: Command, tmp_path: Path, run: Run) -> None:
+    (run.path / "decisions.sqlite").write_bytes(b"x" * 5000)
+    assert "is damaged" in refused(oddly, "review", run.path)
+    assert "is damaged" in refused(oddly, "apply", run.path)
+    RunWriter.create(tmp_path / "young", {"method": "odd"}, {})
+    assert "not finished; go on with" in refused(oddly, "review", tmp_path / "young")
+    moved = write_run(tmp_path / "moved", ["a.png"], tmp_path / "gone")
+    assert "the pictures of this run are not there" in refused(oddly, "review", moved.path)
+
+
+def test_nothing_is_written_where_review_is_refused(oddly: Command, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "moved", ["a.png"], tmp_path / "gone")
+    before = sorted(file.name for file in run.path.iterdir())
+    refused(oddly, "review", run.path)
+    assert sorted(file.name for file in run.path.iterdir()) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_run_folder(oddly: Command, tmp_path: Path, run: Run) -> None:
+    run.path.chmod(0o555)
+    try:
+        told = refused(oddly, "review", run.path)
+    finally:
+        run.path.chmod(0o755)
+    assert "--decisions FILE" in told
+
+
+def test_apply_tells_what_was_decided_and_how_to_use_it(
+    oddly: Command, run: Run, photos: Path, tmp_path: Path
+) -> None:
+    session = Session(run)
+    session.decide(0, "remove", None, 0)
+    session.decide(1, "suggestion", None, 0)
+    session.decisions.close()
+    (photos / "dog" / "4.png").unlink()
+    code, out, err = oddly("apply", run.path, "--copy-to", tmp_path / "clean")
+    table = run.path / "labels.csv"
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "0 kept, 1 changed, 1 removed",
+        f"labels  {table}",
+        f"use     oddly train {photos} --labels {table}",
+        f"copy    {tmp_path / 'clean'}: 7 files",
+        "1 file is not in the copy: dog/4.png (the file is gone)",
+    ]

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from oddly.errors import InputError
+from oddly.review.decisions import Decision, Decisions, Stale
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "decisions.sqlite"
+
+
+def test_what_was_decided_stands_and_is_found_again(path: Path) -> None:
+    store = Decisions(path)
+    assert store.current("a") is None and store.revision("a") == 0
+    assert store.decide("a", "keep", "cat", 0) == Decision(1, "a", "keep", "cat")
+    assert store.decide("b", "remove", None, 0) == Decision(2, "b", "remove", None)
+    assert store.decide("a", "relabel", "dog", 1) == Decision(3, "a", "relabel", "dog")
+    store.close()
+    again = Decisions(path)
+    assert again.standing() == [
+        Decision(3, "a", "relabel", "dog"),
+        Decision(2, "b", "remove", None),
+    ]
+    again.close()
+
+
+def test_every_commit_is_flushed(path: Path) -> None:
+    store = Decisions(path)
+    (mode,) = store._database.execute("PRAGMA journal_mode").fetchone()
+    (flush,) = store._database.execute("PRAGMA synchronous").fetchone()
+    assert (mode, flush) == ("wal", 2)  # 2 = FULL
+    store.close()
+
+
+def test_undo_brings_the_one_before_back(path: Path) -> None:
+    store = Decisions(path)
+    first = store.decide("a", "keep", "cat", 0)
+    second = store.decide("a", "remove", None, first.revision)
+    assert store.last({"a"}) == second
+    assert store.undo(second.revision) == "a"
+    assert store.current("a") == first and store.last({"a"}) == first
+    with pytest.raises(Stale):  # not twice
+        store.undo(second.revision)
+    store.undo(first.revision)
+    assert store.current("a") is None and store.standing() == [] and store.last({"a"}) is None
+    # The example has a past: a page from before it is stale, one that knows the undo is not.
+    with pytest.raises(Stale):
+        store.decide("a", "keep", "cat", 0)
+    assert store.decide("a", "skip", None, store.revision("a")).revision == 5
+    store.close()
+
+
+def test_only_the_decision_on_top_can_be_undone(path: Path) -> None:
+    store = Decisions(path)
+    first = store.decide("a", "keep", "cat", 0)
+    store.decide("a", "remove", None, first.revision)
+    with pytest.raises(Stale):
+        store.undo(first.revision)
+    with pytest.raises(Stale):
+        store.undo(99)
+    store.close()
+
+
+def test_last_looks_only_among_the_examples_asked_about(path: Path) -> None:
+    store = Decisions(path)
+    store.decide("a", "keep", "cat", 0)
+    store.decide("b", "keep", "cat", 0)
+    found = store.last({"a"})
+    assert found is not None and found.id == "a"
+    store.close()
+
+
+def test_two_processes_do_not_overwrite_each_other(path: Path) -> None:
+    seen: list[tuple[str, Decision | None]] = []
+    mine, theirs = Decisions(path, lambda id, now: seen.append((id, now))), Decisions(path)
+    made = theirs.decide("a", "keep", "cat", 0)
+    with pytest.raises(Stale):  # mine has not heard of it until it writes
+        mine.decide("a", "remove", None, 0)
+    assert mine.current("a") == made and seen == [("a", made)]
+    mine.decide("b", "remove", None, 0)
+    theirs.refresh()
+    assert [d.id for d in theirs.standing()] == ["a", "b"]
+    mine.close()
+    theirs.close()
+
+
+def test_the_same_decision_sent_again_is_no_conflict_and_no_second_row(path: Path) -> None:
+    store = Decisions(path)
+    first = store.decide("a", "remove", None, 0)
+    assert store.decide("a", "remove", None, 0) == first
+    (rows,) = store._database.execute("SELECT count(*) FROM log").fetchone()
+    assert rows == 1
+    store.close()
+
+
+def test_of_many_threads_on_one_example_exactly_one_wins(path: Path) -> None:
+    stores = [Decisions(path), Decisions(path)]
+    won: list[str] = []
+
+    def try_it(number: int) -> None:
+        with suppress(Stale):
+            won.append(stores[number % 2].decide("a", "relabel", f"class {number}", 0).label or "")
+
+    threads = [threading.Thread(target=try_it, args=(i,)) for i in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    stores[0].refresh()
+    current = stores[0].current("a")
+    assert current is not None and current.label == won[0]
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("action", "label"), [("keep", None), ("remove", "cat"), ("undo", None), ("eat", "cat")]
+)
+def test_decisions_that_make_no_sense(path: Path, action: str, label: str | None) -> None:
+    store = Decisions(path)
+    with pytest.raises(ValueError, match="no such decision"):
+        store.decide("a", action, label, 0)
+    store.close()
+
+
+def test_a_failed_write_leaves_nothing_in_memory(path: Path) -> None:
+    store = Decisions(path)
+    store._database.execute("PRAGMA query_only = ON")
+    with pytest.raises(sqlite3.OperationalError):
+        store.decide("a", "remove", None, 0)
+    assert store.current("a") is None and store.revision("a") == 0
+    store._database.execute("PRAGMA query_only = OFF")
+    assert store.decide("a", "remove", None, 0).revision == 1
+    store.close()
+
+
+def test_not_a_database(path: Path) -> None:
+    path.write_bytes(b"decisions? " * 500)
+    with pytest.raises(InputError, match=r"is damaged .*move it away"):
+        Decisions(path)
+
+
+def test_torn_pages(path: Path) -> None:
+    store = Decisions(path)
+    for i in range(300):
+        store.decide(f"example {i}", "remove", None, 0)
+    store.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * 8192 + whole[12288:])
+    with pytest.raises(InputError, match="is damaged"):
+        Decisions(path)
+
+
+def test_somebody_elses_database_and_a_later_format(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE x (y)")
+    other.close()
+    with pytest.raises(InputError, match="of something else"):
+        Decisions(path)
+    path.unlink()
+    store = Decisions(path)
+    store._database.execute("PRAGMA user_version = 9")
+    store.close()
+    with pytest.raises(InputError, match="format 9, but this oddly reads format 1"):
+        Decisions(path)
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "folder", tmp_path / "nowhere" / "d.sqlite"):
+        with pytest.raises(InputError, match=r"unable to open .*--decisions FILE"):
+            Decisions(path)

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from oddly.errors import InputError
+from oddly.records import Run, RunWriter, VerdictTable
+from oddly.review.suspects import Suspects, describe_score
+from tests.review.conftest import write_run
+
+
+def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
+    scores = np.array([1.0, np.nan, 3.0, 2.0, 3.0, 9.0])
+    table = VerdictTable(
+        ids=[f"{i}.png" for i in range(6)],
+        given_labels=np.array([0, 1, 0, 1, 0, 1]),
+        losses=scores,
+        scores=scores,
+        counterfactual_percentiles=scores * 10,
+        threshold=0.5,
+        keep=np.array([False] * 5 + [True]),
+        suggested_labels=np.array([1, 1, -1, 0, 1, 0]),
+        suggested_confidences=np.full(6, 0.5),
+        class_names=["cat", "dog", "never seen"],
+    )
+    writer = RunWriter.create(tmp_path / "run", {"method": "odd"}, {})
+    writer.write_verdicts(table)
+    writer.finish({})
+    run = Run(tmp_path / "run")
+    suspects = Suspects.read(run)
+    assert suspects.ids == ["2.png", "4.png", "3.png", "0.png", "1.png"]
+    assert suspects.rank_of["3.png"] == 2 and "5.png" not in suspects.rank_of
+    assert suspects.class_names == ["cat", "dog", "never seen"] and suspects.examples == 6
+    worst, unseen = suspects[0], suspects[4]
+    assert (worst.index, worst.given, worst.suggested) == (2, "cat", None)
+    assert unseen.words == "Never seen in training" and unseen.suggested == "dog"
+    # A budget takes the most suspicious, kept or not.
+    assert Suspects.read(run, top=2).ids == ["5.png", "2.png"]
+    assert len(Suspects.read(run, top=99)) == 6
+
+
+@pytest.mark.parametrize(
+    ("score", "percentile", "words"),
+    [
+        (2.0, 93.2, "Strong suspicion: the label fits worse than 93\xa0% of random labels do"),
+        (2.0, 99.9, "Strong suspicion: the label fits worse than nearly every random label does"),
+        (2.0, 30.0, "Clear suspicion: the label fits worse than 30\xa0% of random labels do"),
+        (2.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
+        (2.0, 0.2, "Slight suspicion: the label fits hardly better than random labels do"),
+        (2.0, None, "Score 2.00, above the threshold of 1.00"),
+        (1.0, 8.0, "Below the threshold: the run kept it"),
+        (None, None, "Never seen in training"),
+    ],
+)
+def test_scores_in_words(score: float | None, percentile: float | None, words: str) -> None:
+    assert describe_score(score, 1.0, percentile) == words
+
+
+def test_a_run_without_a_verdict(tmp_path: Path) -> None:
+    n = 3
+    table = VerdictTable(
+        ids=list("abc"),
+        given_labels=np.zeros(n),
+        losses=np.ones(n),
+        scores=np.ones(n),
+        counterfactual_percentiles=None,
+        threshold=None,
+        keep=np.ones(n, bool),
+        suggested_labels=np.zeros(n),
+        suggested_confidences=np.ones(n),
+        class_names=["cat"],
+    )
+    writer = RunWriter.create(tmp_path / "run", {"method": "erm"}, {})
+    with pytest.raises(InputError, match=r"not finished; go on with: oddly train --resume --out"):
+        Suspects.read(Run(tmp_path / "run"))
+    writer.write_verdicts(table)
+    writer.finish({})
+    with pytest.raises(InputError, match="method erm judges no example; review a run of method"):
+        Suspects.read(Run(tmp_path / "run"))
+
+
+def test_damaged_verdicts(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["a.png", "b.png"], "x")
+    file = run.path / "verdicts.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.drop_columns(["score"]), file)
+    with pytest.raises(InputError, match="has no column score"):
+        Suspects.read(run)
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(InputError, match="cut short"):
+        Suspects.read(run)
