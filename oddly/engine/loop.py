@@ -115,6 +115,7 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
     """One epoch, from the first step to the test; returns its row of metrics."""
     context, method = parts.context, parts.method
     begun, spent_before = time.perf_counter(), method.extra_seconds
+    had_verdict = method.verdict is not None
     kept = context.sampler.num_kept
     context.epoch = epoch
     method.begin_epoch(context)
@@ -123,11 +124,12 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
     check_weights(parts.model, epoch)
     context.epoch = epoch + 1
     method.end_epoch(context)
+    pruned = method.verdict is not None and not had_verdict
     return {
         "epoch": epoch + 1,
         "lr": learning_rate(parts.config, epoch + 1),
         "train_loss": train_loss,
-        **test_accuracies(parts),
+        **test_accuracies(parts, by_class=pruned or epoch + 1 == parts.config.epochs),
         "kept": kept,
         "seconds": time.perf_counter() - begun,
         "images_per_second": kept / train_seconds,
@@ -206,15 +208,19 @@ def fast_model(parts: Parts) -> nn.Module:
     return compiled
 
 
-def test_accuracies(parts: Parts) -> dict[str, float | None]:
-    """Percent; None where there is nothing to test on."""
+def test_accuracies(parts: Parts, by_class: bool) -> dict[str, Any]:
+    """Percent; None where there is nothing to test on. By class only before and after pruning."""
     if parts.test_feed is None:
         return {"test_accuracy": None, "test_accuracy_top5": None}
-    predictions = predict(parts.model, parts.test_feed, parts.bf16)
-    return {
-        "test_accuracy": predictions.accuracy(parts.test_feed.labels),
+    predictions, given = predict(parts.model, parts.test_feed, parts.bf16), parts.test_feed.labels
+    accuracies: dict[str, Any] = {
+        "test_accuracy": predictions.accuracy(given),
         "test_accuracy_top5": predictions.top5_accuracy,
     }
+    if by_class:
+        classes = len(parts.data.class_names)
+        accuracies["test_accuracy_by_class"] = predictions.accuracy_by_class(given, classes)
+    return accuracies
 
 
 def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
