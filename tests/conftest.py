@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -51,6 +57,20 @@ def human_labels() -> Path:
     if not path.exists():
         pytest.skip("needs the CIFAR-10N label file")
     return path
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A real browser; installed from Debian where it is missing and may be."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    if not shutil.which("chromium") and shutil.which("apt-get") and os.geteuid() == 0:
+        subprocess.run(["apt-get", "install", "-qqy", "chromium"], check=False, timeout=600)
+    if not (path := shutil.which("chromium")):
+        pytest.skip("needs chromium (apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class _only_one:
