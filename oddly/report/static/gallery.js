@@ -1,5 +1,6 @@
 // The gallery: `order` holds the places that pass the filters, in the order they are shown.
 const FIRST = matchMedia("(max-width: 600px)").matches ? 24 : 60; // cards on opening the page
+const BATCH = 60; // cards laid out together; fills rows of 2 to 6
 const PAIRS = 300; // choices, the most frequent ones
 const suspects = page.suspects;
 const list = $("#suspect-list");
@@ -42,12 +43,16 @@ const card = (place) => {
     idLine(ids[place]),
   );
   button.dataset.place = place;
-  return element("li", {}, button);
+  return element("div", { role: "listitem" }, button);
 };
 const grow = (number) => {
-  const next = order.slice(shown, shown + number);
-  list.append(...next.map(card));
-  shown += next.length;
+  const end = Math.min(order.length, shown + number);
+  for (; shown < end; shown = Math.min(end, shown + BATCH)) {
+    const next = order.slice(shown, Math.min(end, shown + BATCH));
+    list.append(element("div", { className: "gallery", role: "presentation" }, ...next.map(card)));
+  }
+  const [batch] = list.children;
+  if (batch) list.style.setProperty("--batch", `${(batch.offsetHeight * BATCH) / batch.children.length}px`);
   if (list.firstChild && !$("[tabindex='0']", list)) $("button", list).tabIndex = 0;
   const left = order.length - shown;
   controls.more.hidden = left === 0;

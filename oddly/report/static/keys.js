@@ -16,7 +16,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   const inGallery = current() >= 0;
-  const perRow = () => getComputedStyle(list).gridTemplateColumns.split(" ").length;
+  const perRow = () => getComputedStyle(list.firstChild).gridTemplateColumns.split(" ").length;
   const action = {
     t: () => sliders.find((slider) => slider.getClientRects().length)?.focus(),
     "/": () => controls["filter-id"]?.focus(),
