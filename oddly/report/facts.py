@@ -76,15 +76,16 @@ def estimated_noise(said: dict[str, Any]) -> list[Fact]:
 
 
 def list_scores(said: dict[str, Any]) -> list[Fact]:
-    """The verdict against the true labels."""
+    """The verdict against the true labels; without one, the ranking alone."""
     facts = []
+    judged = said.get("threshold") is not None
     for key, name, note in (
         ("precision", "Precision", "suspects that are wrong"),
         ("recall", "Recall", "wrong labels found"),
         ("f1", "F1", "both in one"),
         ("average_precision", "Average precision", "of the ranking"),
     ):
-        if said.get(key) is not None:
+        if said.get(key) is not None and (judged or key == "average_precision"):
             facts.append(Fact(name, f"{100 * said[key]:.1f}{NARROW}%", note))
     return facts
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from oddly.errors import InputError
 from oddly.pictures import MOST_BYTES, SIDE, Unreadable, list_formats, read_picture, shrink
 from oddly.records import Run, choose_pictured
 from oddly.report.classes import cut
@@ -119,7 +120,10 @@ def find_pictures(
     """Each example's picture as a data address: of its file, else what the run has stored."""
     root = images or run.data_root
     ids = run.verdicts["id"].iloc[index].astype(str).tolist()
-    stored = [run.thumbnails.get(i) for i in index.tolist()]
+    try:
+        stored = [run.thumbnails.get(i) for i in index.tolist()]
+    except (InputError, KeyError):  # a broken store of pictures is no reason to have no page
+        stored = [None] * len(ids)
 
     def find(place: int) -> str | None:
         content = read_thumbnail(root, ids[place]) if root else None

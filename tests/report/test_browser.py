@@ -200,6 +200,18 @@ def test_keys_in_the_gallery(run: Run, open_page: Open) -> None:
     assert page.evaluate(active) == str(below + 71)  # more cards came by themselves
 
 
+def test_keys_do_not_overtake_the_gallery(run: Run, open_page: Open) -> None:
+    """A gallery that still waits for the threshold to rest is brought up to date first."""
+    page = open_page(write_report(run))
+    page.keyboard.press("t")
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    suspects = page.locator("#at-suspects").inner_text()
+    assert f"1 of {suspects}" in page.get_by_role("dialog").inner_text()
+
+
 def test_tables_lead_to_the_gallery(run: Run, open_page: Open) -> None:
     page = open_page(write_report(run))
     link = page.get_by_role("button", name=re.compile(r"suspects labelled digit 2$"))

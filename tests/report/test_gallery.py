@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -98,7 +99,20 @@ def test_stored_pictures_stand_in_for_files(made_up_run: Callable[..., Run]) -> 
     assert found[1:] == [None] * 3  # what is no small WebP is not shown
 
 
-def test_ids_lead_to_files(made_up_run: Callable[..., Run], tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["not Parquet", None])
+def test_a_broken_store_of_pictures_breaks_no_page(
+    made_up_run: Callable[..., Run], content: str | None
+) -> None:
+    run = made_up_run(n=50)
+    path = run.path / "thumbnails.parquet"
+    if content:
+        path.write_text(content)
+    else:
+        pd.DataFrame({"other": [1]}).to_parquet(path)
+    assert find_pictures(Run(run.path), np.arange(4), None) == [None] * 4
+
+
+def test_ids_lead_to_files() -> None:
     assert candidates("a/b.png") == ["a/b.png"]
     assert candidates("a/b.png#12") == ["a/b.png#12", "a/b.png"]
     assert candidates("b\\udcff.png") == ["b\\udcff.png", "b\udcff.png"]

@@ -13,6 +13,7 @@ const controls = Object.fromEntries(
 let order = suspects.ids.map((_, place) => place);
 let shown = 0;
 let lowest = -Infinity; // of a dragged threshold
+let waiting = 0; // the timer of a gallery that is to follow it
 
 const idLine = (id) =>
   element("bdi", {
@@ -67,6 +68,8 @@ const grow = (number) => {
     : `No ${kind} match.`;
 };
 const arrange = () => {
+  clearTimeout(waiting);
+  waiting = 0;
   const pair = controls["filter-pair"].value;
   const wanted = controls["filter-class"].value;
   const text = controls["filter-id"].value.trim().toLowerCase();

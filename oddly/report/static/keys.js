@@ -31,6 +31,7 @@ document.addEventListener("keydown", (event) => {
     }),
   }[event.key];
   if (action) {
+    if (waiting) arrange();
     event.preventDefault();
     action();
   }

@@ -6,7 +6,6 @@ const setText = (id, text) => {
   if (place) place.textContent = text;
 };
 let at = whatif?.start;
-let waiting = 0;
 const move = (to) => {
   const { thresholds, suspects: numbers, hits, mislabelled, below, total, start } = whatif;
   at = Math.max(0, Math.min(thresholds.length - 1, to));
