@@ -16,3 +16,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     near = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
     return InputError(f"unknown {kind} '{name}'; {hint}")
+
+
+def shown(name: str) -> str:
+    """A name that stays on its line, whatever bytes the file system allowed in it."""
+    return name if name.isprintable() else ascii(name)[1:-1]

@@ -50,6 +50,7 @@ def test_the_run_folder_and_the_table(oddly: Command, tmp_path: Path) -> None:
     assert str(out / "report.html") in told.replace("\n", "")
     names = {"config.json", "environment.json", "metrics.jsonl", "verdicts.parquet"}
     names |= {"truth.parquet", "counterfactual.json", "model.safetensors", "summary.json"}
+    names |= {"thumbnails.parquet"}
     assert {file.name for file in out.iterdir()} == names | {"done", "report.html"}
     run = Run(out)
     assert list(run.verdicts.columns) == [

@@ -48,6 +48,8 @@ BAD = [
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),
+    (("report", "{}/nothing"), "no such folder"),
+    (("report", "{}/empty", "--images", "{}/nothing"), "--images takes the folder of the images"),
 ]
 
 

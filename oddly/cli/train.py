@@ -1,4 +1,4 @@
-"""oddly demo, train and report: one run and its page."""
+"""oddly demo and train: runs, each with its page."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ DATA, NOISE, TRAINING, ODD, RUN = "Data", "Label noise", "Training", "Denoising"
 def _show(run: Any, json: bool) -> None:
     """A finished run: its table and where to look, or its summary for a script."""
     from oddly.report import write_report
-    from oddly.terminal import summary_table
+    from oddly.terminal import TerminalWatcher, summary_table
 
-    report = write_report(run)
+    report = write_report(run, progress=TerminalWatcher(err_console).reading)
     if json:
         print(json_format.dumps(run.summary))
         return
@@ -179,15 +179,3 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
         if "=" not in pair:
             raise InputError(f"--set takes NAME=VALUE, not '{pair}'")
     return {name.strip(): value.strip() for name, _, value in (p.partition("=") for p in pairs)}
-
-
-@app.command()
-def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path | None, typer.Option(help="The page [RUN/report.html].")] = None,
-) -> None:
-    """Write a run's page: one file that opens from disk."""
-    from oddly.records import Run
-    from oddly.report import write_report
-
-    out_console.print(str(write_report(Run(run), out)), soft_wrap=True)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-
-def shown(name: str) -> str:
-    """A name that stays on its line, whatever bytes the file system allowed in it."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+from oddly.errors import shown as shown
 
 
 def first_few(names: Sequence[str], limit: int = 10) -> str:

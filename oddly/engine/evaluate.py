@@ -24,6 +24,13 @@ class Predictions:
         """Percent."""
         return 100 * float((self.labels == given.cpu()).double().mean())
 
+    def accuracy_by_class(self, given: Tensor, num_classes: int) -> list[float | None]:
+        """Percent of each class; None for one without examples."""
+        given = given.cpu()
+        right = torch.bincount(given[self.labels == given], minlength=num_classes).tolist()
+        total = torch.bincount(given, minlength=num_classes).tolist()
+        return [100 * r / n if n else None for r, n in zip(right, total, strict=True)]
+
     @property
     def top5_accuracy(self) -> float:
         return 100 * float(self.in_top5.double().mean())

@@ -144,6 +144,7 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
     """One epoch, from the first step to the test; returns its row of metrics."""
     context, method = parts.context, parts.method
     begun, spent_before = time.perf_counter(), method.extra_seconds
+    had_verdict = method.verdict is not None
     method.begin_epoch(context)
     kept = context.sampler.num_kept
     train_loss = train_epoch(parts, step_model, epoch, watcher)
@@ -152,11 +153,12 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
     context.epoch += 1
     context.stage_epoch += 1
     method.end_epoch(context)
+    pruned = method.verdict is not None and not had_verdict
     return {
         "epoch": epoch + 1,
         "lr": learning_rate(parts.stage_config, context.stage_epoch),
         "train_loss": train_loss,
-        **test_accuracies(parts),
+        **test_accuracies(parts, by_class=pruned or context.is_last),
         "kept": kept,
         "seconds": time.perf_counter() - begun,
         "images_per_second": kept / train_seconds,
@@ -249,15 +251,19 @@ def fast_model(parts: Parts) -> nn.Module:
     return compiled
 
 
-def test_accuracies(parts: Parts) -> dict[str, float | None]:
-    """Percent; None where there is nothing to test on."""
+def test_accuracies(parts: Parts, by_class: bool = False) -> dict[str, Any]:
+    """Percent; None where there is nothing to test on. By class only before and after pruning."""
     if parts.test_feed is None:
         return {"test_accuracy": None, "test_accuracy_top5": None}
-    predictions = predict(parts.model, parts.test_feed, parts.bf16, parts.context.num_classes)
-    return {
-        "test_accuracy": predictions.accuracy(parts.test_feed.labels),
+    given, classes = parts.test_feed.labels, parts.context.num_classes
+    predictions = predict(parts.model, parts.test_feed, parts.bf16, classes)
+    accuracies: dict[str, Any] = {
+        "test_accuracy": predictions.accuracy(given),
         "test_accuracy_top5": predictions.top5_accuracy,
     }
+    if by_class:
+        accuracies["test_accuracy_by_class"] = predictions.accuracy_by_class(given, classes)
+    return accuracies
 
 
 def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:

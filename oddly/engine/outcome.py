@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 from safetensors.torch import save
+from torch import Tensor
+from torch.utils.data import Dataset
 
 from oddly.core import Verdict
 from oddly.data.base import LabelledData
@@ -15,7 +17,15 @@ from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
 from oddly.engine.evaluate import Predictions, predict
 from oddly.methods import Judgement
-from oddly.records import Run, RunWriter, VerdictTable, score_verdict, write_atomic
+from oddly.pictures import from_pixels, shrink
+from oddly.records import (
+    Run,
+    RunWriter,
+    VerdictTable,
+    choose_pictured,
+    score_verdict,
+    write_atomic,
+)
 
 
 def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
@@ -38,9 +48,19 @@ def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
         truth, given = data.true_labels.numpy(), data.train.labels.numpy()
         writer.write_truth(truth, data.class_names, given)
         summary |= score_verdict(table.keep, table.scores, truth != given)
+    if thumbnails := make_thumbnails(data.train.images, table):
+        writer.write_thumbnails(thumbnails)
     weights = {name: tensor.contiguous() for name, tensor in parts.model.state_dict().items()}
     write_atomic(writer.path / "model.safetensors", save(weights))
     writer.finish(summary)
+
+
+def make_thumbnails(images: Tensor | Dataset[Tensor], table: VerdictTable) -> dict[int, bytes]:
+    """Small pictures for the run's page; image files the page can read by itself."""
+    if not isinstance(images, Tensor):
+        return {}
+    suspects, kept = choose_pictured(table.keep, table.scores)
+    return {int(i): shrink(from_pixels(images[i].numpy())) for i in (*suspects, *kept)}
 
 
 def verdict_table(

@@ -23,7 +23,7 @@ class TensorBoardLog:
     def add(self, row: Mapping[str, Any]) -> None:
         """One epoch's row of metrics."""
         for name, value in row.items():
-            if name != "epoch" and value is not None:
+            if name != "epoch" and isinstance(value, (int, float)):
                 self._log.add_scalar(name, value, row["epoch"])
         self._log.flush()
 

@@ -6,6 +6,7 @@ metrics.jsonl        one row per epoch
 verdicts.parquet     one row per training example
 truth.parquet        true labels where known, apart from everything a method can see
 counterfactual.json  what a random label's loss would be: histogram and percentiles
+thumbnails.parquet   small pictures of the suspects and of some others, where data lies in memory
 model.safetensors, checkpoint.pt   the weights, and where to go on (written by the engine)
 summary.json         the run in a few numbers
 done                 empty; the last file written
@@ -17,12 +18,14 @@ from oddly.records.files import read_table, replacing, write_atomic, write_json
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import VerdictTable, score_verdict
+from oddly.records.thumbnails import choose_pictured
 
 __all__ = [
     "FORMAT_VERSION",
     "Run",
     "RunWriter",
     "VerdictTable",
+    "choose_pictured",
     "config_hash",
     "environment",
     "read_table",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,8 +32,8 @@ FORMAT_VERSION = 1
 # parts missing; config.json last, so that an interrupted removal still looks like a run.
 _FILES = (
     *("done", "summary.json", "checkpoint.pt", "metrics.jsonl", "verdicts.parquet"),
-    *("truth.parquet", "counterfactual.json", "model.safetensors", "report.html"),
-    *("environment.json", "config.json"),
+    *("truth.parquet", "counterfactual.json", "model.safetensors", "thumbnails.parquet"),
+    *("report.html", "environment.json", "config.json"),
 )
 
 
@@ -96,6 +97,14 @@ class RunWriter:
         """Write what the threshold was taken from."""
         write_json(self.path / "counterfactual.json", counterfactual)
 
+    def write_thumbnails(self, thumbnails: Mapping[int, bytes]) -> None:
+        """Write small pictures of some examples, by index, for pages to show."""
+        columns = {
+            "index": pa.array(list(thumbnails), pa.int64()),
+            "image": pa.array(list(thumbnails.values()), pa.binary()),
+        }
+        write_parquet(self.path / "thumbnails.parquet", pa.table(columns))
+
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Write the summary and call the run finished."""
         write_json(self.path / "summary.json", summary)
@@ -151,6 +160,23 @@ class Run:
         """True labels, where they are known."""
         path = self.path / "truth.parquet"
         return read_parquet(path) if path.exists() else None
+
+    @cached_property
+    def thumbnails(self) -> dict[int, bytes]:
+        """Small pictures (WebP) of some examples, by index; none where only files hold them."""
+        path = self.path / "thumbnails.parquet"
+        table = read_parquet(path) if path.exists() else pd.DataFrame({"index": [], "image": []})
+        return dict(zip(table["index"].tolist(), table["image"], strict=True))
+
+    @property
+    def data_root(self) -> Path | None:
+        """The folder that the ids of image files start from; None where there is none (now)."""
+        # the data may be named relative to where the run was started
+        start = Path(str(self.environment.get("folder") or ""))
+        path = start / os.path.expanduser(str(self.config.get("data") or ""))
+        if os.path.isfile(path):  # a table: paths are relative to its folder
+            path = path.parent
+        return path if self.config.get("data") and os.path.isdir(path) else None
 
     @property
     def is_done(self) -> bool:

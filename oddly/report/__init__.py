@@ -1,4 +1,4 @@
-"""A run as one page that opens from disk anywhere: no network, no script, no torch."""
+"""A run as one page that opens from disk anywhere: no network, no torch."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 BINS = 40
+STEPS = 10  # places of a dragged threshold within a bin
 FENCE = 3  # widths of the middle that a picture with a threshold reaches to either side
 MARGINS = ("score", "scores")
 LOSSES = ("loss", "losses")
@@ -32,6 +33,25 @@ class ScoreHistogram:
     """Whether the first bin holds scores below its lower edge."""
     has_more: bool
     """Whether the last bin holds scores above its upper edge."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What each place of a dragged threshold would remove; one number per place."""
+
+    thresholds: NDArray[np.float64]
+    """Ascending, ten to a bin."""
+    start: int
+    """The place of the run's own threshold."""
+    suspects: NDArray[np.int64]
+    """Examples at or above it, those of spared classes aside."""
+    hits: NDArray[np.int64] | None
+    """Those of them that are mislabelled, where that is known."""
+    mislabelled: int | None
+    below: NDArray[np.float64] | None
+    """Percent of the random labels' scores below it."""
+    total: int
+    """All examples."""
 
 
 def name_scores(
@@ -57,8 +77,7 @@ def bin_scores(
     if not len(scores):
         return None
     unit, _ = name_scores(counterfactual, verdicts)
-    first = verdicts["threshold"].iloc[0]
-    threshold = None if pd.isna(first) else float(first)
+    threshold = find_threshold(verdicts)
     span = find_span(scores, threshold, (counterfactual or {}).get("percentiles") or {})
     edges = make_edges(*span, threshold, from_zero=unit == "loss")
     inside = np.clip(scores, edges[0], edges[-1])
@@ -75,6 +94,68 @@ def bin_scores(
         has_less=bool(scores.min() < edges[0]),
         has_more=bool(scores.max() > edges[-1]),
     )
+
+
+def find_threshold(verdicts: pd.DataFrame) -> float | None:
+    """Scores from here on were removed; None where a run judges nothing."""
+    first = verdicts["threshold"].iloc[0] if len(verdicts) else None
+    return None if pd.isna(first) else float(first)
+
+
+def move_threshold(
+    verdicts: pd.DataFrame,
+    truth: pd.DataFrame | None,
+    counterfactual: dict[str, Any] | None,
+    histogram: ScoreHistogram,
+) -> WhatIf | None:
+    """What other thresholds would remove; at its own place exactly what the run did remove."""
+    if histogram.threshold is None:
+        return None
+    edges = histogram.edges
+    places = np.arange(STEPS * (len(edges) - 1) + 1)
+    thresholds = np.interp(places, STEPS * np.arange(len(edges)), edges)
+    start = STEPS * int(np.argmin(np.abs(edges - histogram.threshold)))
+    scores = verdicts["score"].to_numpy(np.float64)
+    removed = ~verdicts["keep"].to_numpy(np.bool_)
+    judged = np.isfinite(scores) & ~find_spared(verdicts, histogram.threshold)
+    wrong = None if truth is None else truth["mislabelled"].to_numpy(np.bool_)
+    suspects = count_from(scores[judged], thresholds)
+    suspects[start] = removed.sum()
+    hits = None if wrong is None else count_from(scores[judged & wrong], thresholds)
+    if hits is not None:
+        hits[start] = (removed & wrong).sum()
+    return WhatIf(
+        thresholds=thresholds,
+        start=start,
+        suspects=suspects,
+        hits=hits,
+        mislabelled=None if wrong is None else int(wrong.sum()),
+        below=find_percentiles(counterfactual, thresholds),
+        total=len(verdicts),
+    )
+
+
+def find_spared(verdicts: pd.DataFrame, threshold: float) -> NDArray[np.bool_]:
+    """Which examples are of a class that was kept whole though the threshold would touch it."""
+    labels = verdicts["given_label"].to_numpy(np.int64)
+    above = verdicts["score"].to_numpy(np.float64) >= threshold
+    touched = np.unique(labels[above])
+    pruned = np.unique(labels[~verdicts["keep"].to_numpy(np.bool_)])
+    return np.isin(labels, np.setdiff1d(touched, pruned))
+
+
+def find_percentiles(
+    counterfactual: dict[str, Any] | None, scores: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """For each score the percent of the counterfactual below it, where the run says."""
+    known = (counterfactual or {}).get("percentiles") or {}
+    steps = [(known[str(p)], p) for p in range(101) if known.get(str(p)) is not None]
+    return np.asarray(np.interp(scores, *np.transpose(steps))) if steps else None
+
+
+def count_from(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For each threshold the number of scores at or above it."""
+    return np.asarray(len(scores) - np.searchsorted(np.sort(scores), thresholds), np.int64)
 
 
 def find_span(

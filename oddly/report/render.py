@@ -1,250 +1,102 @@
-"""From page data to one HTML file: charts become coordinates here, marks in the template."""
+"""From page data to one HTML file that needs nothing beside it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
 from oddly.records import Run, write_atomic
-from oddly.report.data import Curve, RunPage
-from oddly.report.histogram import ScoreHistogram
+from oddly.records.files import plain
+from oddly.report.charts import draw_curve, draw_histogram
+from oddly.report.data import RunPage
+from oddly.report.gallery import Progress
+
+HERE = Path(__file__).parent
+SCRIPT = ("page.js", "gallery.js", "threshold.js", "keys.js")  # in the order they build on
+CHUNK = 250  # pictures that the page unpacks at a time
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A labelled place on an axis."""
+def write_report(
+    run: Run,
+    out: Path | None = None,
+    images: Path | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Write the page of a run, by default as report.html in its folder; returns where it is.
 
-    at: float
-    text: str
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A rectangle that stands on the axis; `kind` is its class in the style sheet."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    kind: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Plane:
-    """Where a number lies in a picture; the origin is the upper left corner."""
-
-    width: int
-    height: int
-    x_span: tuple[float, float]
-    y_span: tuple[float, float]
-    square_root: bool = False
-    """Else the pile of easy examples would flatten all others."""
-
-    left, right, top, bottom = 52, 14, 40, 40  # room around the plot, in pixels
-
-    @property
-    def floor(self) -> int:
-        """The y of the horizontal axis."""
-        return self.height - self.bottom
-
-    def x(self, value: float) -> float:
-        """Pixels from the left."""
-        low, high = self.x_span
-        share = (value - low) / (high - low) if high > low else 0.5
-        return round(self.left + (self.width - self.left - self.right) * share, 2)
-
-    def y(self, value: float) -> float:
-        """Pixels from the top."""
-        low, high = self.y_span
-        share = min((value - low) / (high - low), 1) if high > low else 0.5
-        share = math.sqrt(share) if self.square_root else share
-        return round(self.floor - (self.floor - self.top) * share, 2)
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A picture in pixels."""
-
-    key: str
-    """Unique on the page; ids of the title and the description are made from it."""
-    title: str
-    description: str
-    plane: Plane
-    x_ticks: Sequence[Tick]
-    y_ticks: Sequence[Tick]
-    x_name: str
-    y_name: str
-    line: str
-    """The `d` of a path."""
-    line_kind: str
-    bars: Sequence[Bar] = ()
-    dots: Sequence[tuple[float, float]] = ()
-    """Shown where a line would have no length."""
-    mark: Tick | None = None
-    """A vertical line: the threshold, or the epoch of pruning."""
-
-
-def write_report(run: Run, out: Path | None = None) -> Path:
-    """Write the page of a run, by default as report.html in its folder; returns where it is."""
+    `images`: where the image files lie, if no longer where the run found them; `progress` is told
+    how many pictures are done.
+    """
     path = Path(out) if out else run.path / "report.html"
     if path.is_dir():
         path = path / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, render_page(RunPage.from_run(run)))
+    write_atomic(path, render_page(RunPage.from_run(run, images, progress)))
     return path
 
 
 def render_page(page: RunPage) -> str:
     """The page as HTML."""
+    # text in a picture shrinks with it, so phones get pictures of their own
+    histograms = {
+        kind: draw_histogram(page.judged.histogram, width, kind)
+        for kind, width in (("wide", 920), ("narrow", 350))
+        if page.judged and page.judged.histogram
+    }
+    return render(
+        "run.html",
+        page=page,
+        histograms=histograms,
+        curves=[draw_curve(curve, f"curve-{i}") for i, curve in enumerate(page.curves)],
+        data=list_data(page),
+        chunks=list(cut_pictures(page)),
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A template with the style and the script put into it.
+
+    Only that very script may run on the page: its hash stands in the content security policy.
+    """
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader(HERE / "templates"),
         autoescape=True,  # names of files and classes come from strangers
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # text in a picture shrinks with it, so phones get pictures of their own
-    histograms = {
-        kind: draw_histogram(page.histogram, width, kind)
-        for kind, width in (("wide", 920), ("narrow", 350))
-        if page.histogram
-    }
-    curves = [draw_curve(curve, f"curve-{i}") for i, curve in enumerate(page.curves)]
-    return environment.get_template("run.html").render(
-        page=page, histograms=histograms, curves=curves
+    style, *parts = (
+        (HERE / "static" / name).read_text(encoding="utf-8") for name in ("style.css", *SCRIPT)
+    )
+    script = "\n".join(parts)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template(template).render(
+        style=style, script=script, script_hash=f"sha256-{digest}", **values
     )
 
 
-def draw_histogram(data: ScoreHistogram, width: int, key: str) -> Chart:
-    """Bars of kept and removed examples, the counterfactual as an outline, the threshold."""
-    most = max(int(data.kept.max()), int(data.removed.max()), 1)
-    start, end = float(data.edges[0]), float(data.edges[-1])
-    plane = Plane(width, 340 if width > 500 else 280, (start, end), (0, most), square_root=True)
-    mark = None
-    if data.threshold is not None:
-        mark = Tick(plane.x(data.threshold), f"threshold {shorten(data.threshold)}")
-    return Chart(
-        key=f"scores-{key}",
-        title=f"{data.unit.title()} of each kept and removed example",
-        description=describe_histogram(data),
-        plane=plane,
-        x_ticks=[Tick(plane.x(v), shorten(v)) for v in find_steps(start, end, width // 60)],
-        y_ticks=[Tick(plane.y(v), f"{v:,}") for v in find_root_steps(most)],
-        x_name=data.unit,
-        y_name="examples (square-root scale)",
-        bars=draw_bars(data, plane),
-        line=draw_outline(data, plane),
-        line_kind="counterfactual",
-        mark=mark,
-    )
+def list_data(page: RunPage) -> dict[str, Any]:
+    """What the script works on; pictures come apart, as they are many."""
+    judged = page.judged
+    if judged is None:
+        return {}
+    data: dict[str, Any] = {"unit": page.unit, "names": judged.class_names}
+    data["whatif"] = judged.whatif and vars(judged.whatif)
+    for name, shown in (("suspects", judged.gallery.suspects), ("kept", judged.gallery.kept)):
+        data[name] = {key: value for key, value in vars(shown).items() if key != "pictures"}
+    known: dict[str, Any] = plain(data | {"total": judged.gallery.total})
+    return known
 
 
-def draw_bars(data: ScoreHistogram, plane: Plane) -> list[Bar]:
-    """A bar for each bin that is not empty, removed ones in front."""
-    bars = []
-    for kind, counts in (("kept", data.kept), ("removed", data.removed)):
-        for i, count in enumerate(counts.tolist()):
-            low, high = float(data.edges[i]), float(data.edges[i + 1])
-            y = min(plane.y(count), plane.floor - 1.5)  # a single example can still be seen
-            bar = Bar(
-                x=plane.x(low),
-                y=y,
-                width=round(plane.x(high) - plane.x(low) - plane.width / 1000, 2),
-                height=round(plane.floor - y, 2),
-                kind=kind,
-                text=f"{count:,} {kind}: {data.unit} {describe_bin(data, i)}",
-            )
-            bars += [bar] if count else []
-    return bars
-
-
-def describe_bin(data: ScoreHistogram, i: int) -> str:
-    """From where to where; the outer bins may be open."""
-    low, high = shorten(float(data.edges[i])), shorten(float(data.edges[i + 1]))
-    if data.has_less and i == 0:
-        return f"below {high}"
-    if data.has_more and i == len(data.kept) - 1:
-        return f"{low} or more"
-    return f"{low} to {high}"
-
-
-def draw_outline(data: ScoreHistogram, plane: Plane) -> str:
-    """The counterfactual as a line of steps."""
-    if data.counterfactual is None:
-        return ""
-    steps = [f"M{plane.x(float(data.edges[0]))},{plane.floor}"]
-    for edge, count in zip(data.edges[1:].tolist(), data.counterfactual.tolist(), strict=True):
-        steps.append(f"V{plane.y(count)}H{plane.x(edge)}")
-    return "".join(steps)
-
-
-def describe_histogram(data: ScoreHistogram) -> str:
-    """What the picture says, for those who do not see it."""
-    kept, removed = int(data.kept.sum()), int(data.removed.sum())
-    text = f"{kept:,} examples are kept and {removed:,} removed."
-    if data.threshold is not None:
-        text += f" The threshold is a {data.unit} of {shorten(data.threshold)}."
-    if data.counterfactual is not None:
-        text += f" A line shows each {data.unit} that random labels would have."
-    return text
-
-
-def draw_curve(curve: Curve, key: str) -> Chart:
-    """One number over the epochs, the epoch of pruning marked."""
-    points = [(e, v) for e, v in zip(curve.epochs, curve.values, strict=True) if v is not None]
-    values = [v for _, v in points]
-    steps = find_steps(min(values), max(values), 4, outside=True)
-    first, last = curve.epochs[0], curve.epochs[-1]
-    plane = Plane(310, 210, (first, last), (steps[0], steps[-1]))
-    text = f"{values[0]:.4g} at epoch {points[0][0]}, {values[-1]:.4g} at epoch {points[-1][0]}."
-    mark = None
-    if curve.prune_after is not None and first <= curve.prune_after <= last:
-        mark = Tick(plane.x(curve.prune_after), f"E = {curve.prune_after}")
-        text += f" Pruned after epoch {curve.prune_after}."
-    return Chart(
-        key=key,
-        title=curve.name,
-        description=text,
-        plane=plane,
-        x_ticks=[Tick(plane.x(v), f"{v:g}") for v in find_steps(first, last, 5) if v == int(v)],
-        y_ticks=[Tick(plane.y(v), f"{v:g}") for v in steps],
-        x_name="epoch",
-        y_name=curve.name,
-        line="M" + "L".join(f"{plane.x(e)},{plane.y(v)}" for e, v in points),
-        line_kind="curve",
-        dots=[(plane.x(e), plane.y(v)) for e, v in points] if len(points) == 1 else [],
-        mark=mark,
-    )
-
-
-def shorten(value: float) -> str:
-    """Three digits, with a real minus sign."""
-    return f"{value:.3g}".replace("-", "−")
-
-
-def find_steps(low: float, high: float, about: int, outside: bool = False) -> list[float]:
-    """Round numbers, 1, 2 or 5 times a power of ten apart, within low and high or around them."""
-    span = (high - low) or abs(high) or 1.0
-    power = 10.0 ** math.floor(math.log10(span / about))
-    step = next(m * power for m in (1, 2, 5, 10) if span / (m * power) <= about)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    if outside:
-        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
-def find_root_steps(most: int) -> list[int]:
-    """Counts of one leading digit, about evenly spaced on a square-root scale."""
-    counts = [max(int(most * share), 1) for share in (1 / 16, 1 / 4, 9 / 16, 1)]
-    digits = [10 ** (len(str(count)) - 1) for count in counts]
-    steps = [0]
-    for count in sorted(c // d * d for c, d in zip(counts, digits, strict=True)):
-        # nearer than that, their texts would touch
-        if math.sqrt(count) - math.sqrt(steps[-1]) > math.sqrt(most) / 10:
-            steps.append(count)
-    return steps
+def cut_pictures(page: RunPage) -> Iterator[Sequence[str | None]]:
+    """The pictures of suspects, then of kept examples, a chunk at a time."""
+    if page.judged:
+        gallery = page.judged.gallery
+        pictures = [*gallery.suspects.pictures, *gallery.kept.pictures]
+        for start in range(0, len(pictures), CHUNK):
+            yield pictures[start : start + CHUNK]

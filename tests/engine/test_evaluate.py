@@ -43,6 +43,8 @@ def test_by_hand() -> None:
     assert predictions.in_top5.tolist() == [True, True, False]
     assert predictions.accuracy(torch.tensor(labels)) == pytest.approx(100 / 3)
     assert predictions.top5_accuracy == pytest.approx(200 / 3)
+    by_class = predictions.accuracy_by_class(torch.tensor(labels), 3)
+    assert by_class == [50, 0, None]
 
 
 def test_fewer_than_five_classes() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -44,6 +45,10 @@ def test_metrics_tell_every_epoch(tmp_path: Path) -> None:
     run = run_config(NOISY, tmp_path / "run")
     rows = run.metrics
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4, 5]
+    by_class = [row.pop("test_accuracy_by_class", None) for row in rows]
+    assert [value is not None for value in by_class] == [False, False, True, False, True]
+    for row, accuracies in zip(rows, by_class, strict=True):  # classes of 20 test images each
+        assert accuracies is None or np.mean(accuracies) == pytest.approx(row["test_accuracy"])
     assert all(
         list(row)
         == ["epoch", "lr", "train_loss", "test_accuracy", "test_accuracy_top5", "kept"]

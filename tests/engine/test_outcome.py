@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file
 
 from oddly.core import Verdict
 from oddly.core.counterfactual import Counterfactual
 from oddly.data import synthetic
+from oddly.data.images import ImageFiles
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import Predictions, predict
 from oddly.engine.loop import run_config
-from oddly.engine.outcome import describe_device, verdict_table
+from oddly.engine.outcome import describe_device, make_thumbnails, verdict_table
 from oddly.records import Run
 
 COLUMNS = [
@@ -43,7 +46,7 @@ def erm(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_every_file_is_there(odd: Run, erm: Run) -> None:
     always = {"config.json", "environment.json", "metrics.jsonl", "verdicts.parquet"}
-    always |= {"truth.parquet", "model.safetensors", "summary.json", "done"}
+    always |= {"truth.parquet", "thumbnails.parquet", "model.safetensors", "summary.json", "done"}
     assert {file.name for file in odd.path.iterdir()} == always | {"counterfactual.json"}
     assert {file.name for file in erm.path.iterdir()} == always
 
@@ -103,6 +106,25 @@ def test_a_method_without_a_verdict_keeps_everything(erm: Run) -> None:
     summary = erm.summary
     assert summary["removed_fraction"] == 0 and summary["threshold"] is None
     assert summary["precision"] is None and summary["recall"] == 0
+
+
+def test_thumbnails_show_the_suspects_and_some_others(odd: Run, erm: Run) -> None:
+    removed = set(np.flatnonzero(~odd.verdicts["keep"]))
+    shown = set(odd.thumbnails)
+    assert removed and removed < shown and len(shown - removed) == min(48, 120 - len(removed))
+    assert set(erm.thumbnails) == set(range(120))  # the highest losses
+    images = synthetic().train.images
+    assert isinstance(images, torch.Tensor)
+    index, content = next(iter(odd.thumbnails.items()))
+    pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+    assert np.array_equal(pixels, images[index].permute(1, 2, 0).numpy())  # tiny: nothing is lost
+
+
+def test_image_files_leave_no_thumbnails() -> None:
+    table = verdict_table(
+        synthetic(), None, Predictions(*(torch.zeros(120) for _ in range(3)), torch.zeros(120))
+    )
+    assert make_thumbnails(ImageFiles("nowhere", ["a.png"] * 120, 8), table) == {}
 
 
 def test_unknown_truth_leaves_no_truth_file(tmp_path: Path) -> None:

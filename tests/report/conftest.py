@@ -1,13 +1,16 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from oddly.records import Run, RunWriter, VerdictTable, score_verdict
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 NAMES = [f"digit {k}" for k in range(9)] + ["<img src=x onerror=alert(1)>"]
 
@@ -73,3 +76,34 @@ def make_run(
 def made_up_run(tmp_path: Path) -> Callable[..., Run]:
     """A maker of made-up runs."""
     return lambda **settings: make_run(tmp_path / "run", **settings)
+
+
+@pytest.fixture
+def open_page(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens a file; at the end nothing was fetched, nothing failed, nothing was alerted."""
+    from playwright.sync_api import Request
+
+    pages: list[Page] = []
+    wrong: list[str] = []
+
+    def ask(request: Request) -> None:
+        if not request.url.startswith(("file:", "data:")) or len(pages) > 1:
+            wrong.append(f"asked for {request.url[:80]}")
+
+    def open_it(path: Path, width: int = 1280, height: int = 900, **options: object) -> Page:
+        size = {"width": width, "height": height}
+        context = chromium.new_context(viewport=size, offline=True, **options)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: wrong.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+        page.on("request", ask)
+        page.goto(path.resolve().as_uri())
+        pages.append(page)
+        return page
+
+    yield open_it
+    for page in pages:
+        page.context.close()
+    assert wrong == []

@@ -3,46 +3,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
+from oddly.errors import InputError
 from oddly.records import Run, RunWriter
-from oddly.report.data import (
-    RunPage,
-    count_classes,
-    find_suspects,
-    format_seconds,
-)
-from tests.report.tables import make_verdicts
-
-
-def test_suspects_come_by_score() -> None:
-    verdicts = make_verdicts([1.0, np.nan, 3.0, 3.0], suggested_name=[None, "a", "b", "c"])
-    suspects = find_suspects(verdicts, None)
-    assert [s.id for s in suspects] == ["e2", "e3", "e0"]
-    assert suspects[-1].suggested is None
-    assert suspects[0].percentile is None
-    negative = make_verdicts([5.0, 1.0, 2.0], score=[-3.0, -0.5, -2.0])
-    assert [(s.id, s.score, s.loss) for s in find_suspects(negative, None)] == [
-        ("e1", -0.5, 1.0),
-        ("e2", -2.0, 2.0),
-        ("e0", -3.0, 5.0),
-    ]
-
-
-def test_classes_worked_by_hand() -> None:
-    verdicts = make_verdicts(
-        [0.0] * 5,
-        given_label=[0, 0, 3, 3, 3],
-        given_name=["cat", "cat", "emu", "emu", "emu"],
-        keep=[True, True, False, True, True],
-    )
-    truth = pd.DataFrame({"mislabelled": [True, False, True, True, False]})
-    emu, cat = count_classes(verdicts, truth)
-    assert (emu.name, emu.examples, emu.removed, emu.mislabelled) == ("emu", 3, 1, 2)
-    assert (cat.name, cat.examples, cat.removed, cat.mislabelled) == ("cat", 2, 0, 1)
-    assert emu.share == pytest.approx(100 / 3)
+from oddly.report.data import Judged, RunPage
+from oddly.report.facts import format_seconds
+from tests.report.tables import NARROW
 
 
 @pytest.mark.parametrize(
@@ -50,52 +18,65 @@ def test_classes_worked_by_hand() -> None:
     [(0.0134, "13.4 ms"), (0, "0 ms"), (21.44, "21.4 s"), (600, "10 min"), (9000, "2.5 h")],
 )
 def test_seconds_read_like_a_person_would_say_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text
+    assert format_seconds(seconds) == text.replace(" ", NARROW)
+
+
+def judged(run: Run) -> tuple[RunPage, Judged]:
+    page = RunPage.from_run(run)
+    assert page.judged
+    return page, page.judged
 
 
 def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     run = made_up_run()
-    page = RunPage.from_run(run)
-    facts = {fact.name: fact.value for fact in page.facts}
-    assert page.title == "odd on digits"
-    assert facts["Test accuracy"] == "97.50 %"
-    assert facts["Removed"] == f"{100 * (~run.verdicts['keep']).mean():.1f} %"
-    assert facts["Precision"] == f"{100 * run.summary['precision']:.1f} %"
-    assert [curve.name for curve in page.curves] == [
-        "Test accuracy, %",
-        "Training loss",
-        "Learning rate",
-    ]
-    assert page.curves[0].prune_after == 15
-    assert len(page.suspects) == 50
-    assert page.suspects[0].loss == pytest.approx(run.verdicts["loss"].max())
-    assert sum(c.removed for c in page.classes) == (~run.verdicts["keep"]).sum()
-    assert page.histogram is not None
-    assert page.histogram.counterfactual is not None
-    assert page.histogram.counterfactual.sum() == pytest.approx(page.histogram.removed.sum())
-    assert (page.unit, page.units, page.source, page.draws) == ("loss", "losses", "weights", 50_000)
-    assert page.scores_are_losses
+    page, verdict = judged(run)
+    removed = int((~run.verdicts["keep"]).sum())
+    facts = {fact.name: (fact.value.replace(NARROW, " "), fact.note) for fact in page.facts}
+    assert (page.title, page.subtitle) == ("digits", "odd · resnet8 · 40 epochs")
+    assert page.outcome.startswith(f"{removed:,} of 1,500 images have labels that look no better")
+    assert facts["Images"] == ("1,500", "in 10 classes")
+    assert facts["Suspects"][0] == f"{removed:,}"
+    # 98 - 60 · 0.85^15 - 6 at epoch 15
+    assert facts["Test accuracy"] == ("97.50 %", f"86.76{NARROW}% before pruning")
+    assert facts["Threshold"] == (f"{run.summary['threshold']:.3g}", "from the weights, epoch 15")
+    assert facts["Time"] == ("21.4 s", f"13{NARROW}ms of it denoising (0.1{NARROW}%)")
     assert "Estimated noise" not in facts
+    scores = {fact.name: fact.value.replace(NARROW, " ") for fact in page.scores}
+    assert scores["Precision"] == f"{100 * run.summary['precision']:.1f} %"
+    assert list(scores) == ["Precision", "Recall", "F1", "Average precision"]
+    names = ["Learning rate", "Test accuracy, %", "Training loss"]
+    assert [curve.name for curve in page.curves] == names
+    assert page.curves[0].prune_after == 15
+    assert (page.unit, page.units, page.source) == ("loss", "losses", "weights")
+    assert sum(c.removed for c in verdict.classes) == removed
+    assert verdict.matrix and sum(map(sum, verdict.matrix.counts)) == removed
+    assert verdict.gallery.total == len(verdict.gallery.suspects) == removed
+    assert verdict.truth_known and not verdict.tested_by_class
+
+
+def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
+    page = RunPage.from_run(made_up_run())
+    assert " ".join(page.origin).replace(NARROW, " ") == (
+        "The threshold was taken from 50,000 random labels drawn from the final layer's weights"
+        " (the paper's rule). The aim was percentile 10 of them; 10 % lie below it. It was applied"
+        " after epoch 15, a moment found while training."
+    )
 
 
 def test_page_of_a_run_with_sentinels(made_up_run: Callable[..., Run]) -> None:
-    run = made_up_run(source="sentinels")
-    page = RunPage.from_run(run)
+    page, verdict = judged(made_up_run(source="sentinels"))
     (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
-    assert noise.value == "38.7 %"
-    assert noise.note == "labels that look random; 36.0 to 41.2\N{NO-BREAK SPACE}%"
-    assert (page.unit, page.units, page.source, page.draws) == ("score", "scores", "sentinels", 300)
-    assert not page.scores_are_losses
-    assert page.suspects[0].score == pytest.approx(run.verdicts["score"].max())
-    (threshold,) = (fact.value for fact in page.settings if fact.name == "Threshold")
-    assert threshold == f"−{-run.summary['threshold']:.4g}"
+    assert (noise.value, noise.note) == (f"38.7{NARROW}%", f"between 36.0 and 41.2{NARROW}%")
+    assert (page.unit, page.units, page.source) == ("score", "scores", "sentinels")
+    assert "300 labels that were replaced by random ones on purpose" in page.origin[0]
+    assert verdict.whatif and verdict.whatif.thresholds[verdict.whatif.start] < 0
 
 
 def test_estimated_noise_without_an_interval(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, {}, {})
     writer.finish({"estimated_noise": {"rate": 0.05, "low": None, "high": None}})
     (noise,) = RunPage.from_run(Run(tmp_path)).facts
-    assert (noise.value, noise.note) == ("5.0 %", "labels that look random")
+    assert (noise.value, noise.note) == (f"5.0{NARROW}%", "labels that look random")
 
 
 def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:
@@ -103,6 +84,27 @@ def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:
     writer.append_metrics({"epoch": 1, "test_accuracy": None, "lr": 0.1})
     writer.finish({"method": "erm", "data": "digits", "prune_after": None, "threshold": None})
     page = RunPage.from_run(Run(tmp_path))
-    assert page.prune_after is None
-    assert page.settings == []
-    assert [curve.name for curve in page.curves] == ["Learning rate"]
+    assert page.settings == [] and page.origin == []
+    assert [(curve.name, curve.prune_after) for curve in page.curves] == [("Learning rate", None)]
+    assert page.outcome == "This run recorded nothing about single images."
+
+
+def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=50)
+    (run.path / "summary.json").unlink()
+    RunWriter(run.path).finish({"spared_classes": ["gnu", "emu"]})
+    assert RunPage.from_run(run).origin[-1] == (
+        "Classes kept whole, too small or else emptied: gnu, emu."
+    )
+
+
+def test_tables_of_another_kind_are_refused_in_one_line(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=50)
+    path = run.path / "verdicts.parquet"
+    verdicts = pd.read_parquet(path)
+    verdicts.drop(columns="score").to_parquet(path)
+    with pytest.raises(InputError, match=r"verdicts.parquet: no column score; use the oddly that"):
+        RunPage.from_run(Run(run.path))
+    verdicts.iloc[:20].to_parquet(path)
+    with pytest.raises(InputError, match="truth.parquet: 50 rows for 20 verdicts; train again"):
+        RunPage.from_run(Run(run.path))

@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oddly.report.histogram import ScoreHistogram, bin_scores, make_edges, name_scores, rebin
+from oddly.report.histogram import (
+    ScoreHistogram,
+    WhatIf,
+    bin_scores,
+    find_percentiles,
+    make_edges,
+    move_threshold,
+    name_scores,
+    rebin,
+)
 from tests.report.tables import make_verdicts
 
 SENTINELS = {"source": "sentinels"}
@@ -145,3 +154,55 @@ def test_scores_of_other_methods_are_not_called_losses() -> None:
     assert int(histogram.kept.sum()) == 3 and int(histogram.removed.sum()) == 1
     losses = verdicts.assign(score=verdicts["loss"], threshold=float("nan"))
     assert bin_scores(losses, None).unit == "loss"  # type: ignore[union-attr]
+
+
+def move(verdicts: pd.DataFrame, wrong: list[bool] | None = None) -> WhatIf:
+    truth = None if wrong is None else pd.DataFrame({"mislabelled": wrong})
+    histogram = bin_scores(verdicts, SENTINELS)
+    assert histogram
+    whatif = move_threshold(verdicts, truth, SENTINELS, histogram)
+    assert whatif
+    return whatif
+
+
+def test_other_thresholds_agree_with_a_slow_count() -> None:
+    rng = np.random.default_rng(3)
+    scores, wrong = rng.normal(size=400), rng.random(400) < 0.3
+    scores[7] = np.nan
+    keep = ~(scores >= 0.4)
+    verdicts = make_verdicts(list(scores), keep=keep, threshold=[0.4] * 400)
+    whatif = move(verdicts, list(wrong))
+    assert whatif.thresholds[whatif.start] == pytest.approx(0.4)
+    assert whatif.hits is not None and whatif.mislabelled == wrong.sum() and whatif.total == 400
+    assert (np.diff(whatif.thresholds) > 0).all() and len(whatif.thresholds) > 300
+    for place, threshold in enumerate(whatif.thresholds):
+        removed = [s >= threshold - 1e-12 for s in scores]
+        assert whatif.suspects[place] == sum(removed)
+        assert whatif.hits[place] == sum(r and w for r, w in zip(removed, wrong, strict=True))
+
+
+def test_the_runs_own_threshold_removes_what_the_run_removed() -> None:
+    # a score that rounding put on the wrong side, and a class of two that was spared
+    verdicts = make_verdicts(
+        [1.0, 2.0, 3.0, 9.0, 9.0],
+        threshold=[2.0] * 5,
+        keep=[True, True, False, True, True],
+        given_label=[0, 0, 0, 4, 4],
+    )
+    whatif = move(verdicts)
+    assert whatif.suspects[whatif.start] == 1
+    assert whatif.suspects.max() <= 3  # never those of the spared class
+    assert whatif.hits is None and whatif.mislabelled is None and whatif.below is None
+
+
+def test_without_a_threshold_there_is_nothing_to_move() -> None:
+    verdicts = make_verdicts([1.0, 2.0])
+    histogram = bin_scores(verdicts, None)
+    assert histogram and move_threshold(verdicts, None, None, histogram) is None
+
+
+def test_percentiles_of_the_counterfactual_between_those_stored() -> None:
+    stored = {"percentiles": {str(p): 2.0 * p for p in range(101)}}
+    found = find_percentiles(stored, np.asarray([-5.0, 3.0, 100.0, 500.0]))
+    assert found is not None and found.tolist() == [0, 1.5, 50, 100]
+    assert find_percentiles({}, np.asarray([1.0])) is None

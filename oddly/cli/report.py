@@ -1,0 +1,30 @@
+"""oddly report: the page of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oddly.cli.app import app, err_console, out_console
+from oddly.errors import InputError
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    out: Annotated[Path | None, typer.Option(help="The page [RUN/report.html].")] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="The folder of the images, if it has moved.")
+    ] = None,
+) -> None:
+    """Write a run's page: one file that opens from disk."""
+    from oddly.records import Run
+    from oddly.report import write_report
+    from oddly.terminal import TerminalWatcher
+
+    if images is not None and not images.is_dir():
+        raise InputError(f"{images}: no such folder; --images takes the folder of the images")
+    page = write_report(Run(run), out, images, TerminalWatcher(err_console).reading)
+    out_console.print(str(page), soft_wrap=True)

@@ -1,0 +1,131 @@
+"""Any picture file, opened without harm, and small pictures for pages. No torch here."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from oddly.errors import shown
+
+SIDE = 96
+"""Longest side of a small picture, in pixels."""
+MOST_BYTES = 3_000
+"""Of a small picture: 5,000 of them, as text, are 20 MB."""
+TINY = 16  # pixels: each one counts, so nothing is rounded away
+# Tried in turn until a picture is small enough; hardly any needs more than the first.
+_TRIES = ((SIDE, 80), (SIDE, 55), (72, 50), (48, 40), (32, 30))
+
+
+class Unreadable(Exception):
+    """An image file that cannot be decoded; the message is the reason, in a few words."""
+
+
+def read_picture(path: str, side: int, most_pixels: int = sys.maxsize) -> Image.Image:
+    """One file as an upright RGB picture; a large JPEG comes smaller, but of use for `side` pixels.
+
+    `most_pixels` bounds what is decoded, on top of Pillow's own limit against bombs.
+    """
+    try:
+        _check_file(path)
+        with Image.open(path, formats=list_formats()) as image:
+            image.draft(None, (2 * side, 2 * side))  # a JPEG is decoded no larger than useful
+            if image.width * image.height > most_pixels:
+                raise Unreadable("too many pixels")
+            return _to_rgb(_upright(image))
+    except Unreadable:
+        raise
+    except UnidentifiedImageError:
+        raise Unreadable("not an image") from None
+    except Image.DecompressionBombError:
+        raise Unreadable("far too many pixels") from None
+    except Exception as error:  # decoders fail in every way there is; none may end the run
+        raise Unreadable(_reason(error)) from None
+
+
+@cache
+def list_formats() -> tuple[str, ...]:
+    """Formats of pictures only: Pillow would also run Ghostscript on an EPS called .jpg."""
+    Image.init()
+    wanted = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
+    return tuple(name for name in wanted if name in Image.OPEN)
+
+
+def shrink(picture: Image.Image) -> bytes:
+    """A small WebP of at most `SIDE` pixels a side and `MOST_BYTES` bytes; nothing is enlarged."""
+    if max(picture.size) <= TINY:
+        return _encode(picture, lossless=True)
+    small, content = picture.copy(), b""
+    for side, quality in _TRIES:
+        small.thumbnail((side, side), Image.Resampling.BICUBIC, reducing_gap=3.0)
+        content = _encode(small, quality=quality)
+        if len(content) <= MOST_BYTES:
+            break
+    return content
+
+
+def from_pixels(pixels: NDArray[np.uint8]) -> Image.Image:
+    """(C, H, W) as an RGB picture: of three channels or more the first three, else the first."""
+    channels = pixels[:3] if len(pixels) >= 3 else pixels[:1].repeat(3, axis=0)
+    return Image.fromarray(np.ascontiguousarray(channels.transpose(1, 2, 0)))
+
+
+def _encode(picture: Image.Image, **options: Any) -> bytes:
+    content = io.BytesIO()
+    picture.save(content, "WEBP", method=2, **options)
+    return content.getvalue()
+
+
+def _check_file(path: str) -> None:
+    """Refuse what would block (a pipe) or mislead (an empty file) the decoder."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise Unreadable("not a file")
+    if status.st_size == 0:
+        raise Unreadable("empty file")
+
+
+def _reason(error: Exception) -> str:
+    """A few words on one line, without the path the caller knows anyway."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    lines = str(error).splitlines()
+    return shown(lines[0])[:100] if lines and lines[0] else type(error).__name__
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Turned as the camera was held; a broken EXIF block is no reason to lose the picture."""
+    image.load()
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:
+        return image
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    """Any mode as RGB, transparent parts on white."""
+    if image.mode.startswith("I") or image.mode == "F":
+        return _deep_to_rgb(image)
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        white = Image.new("RGBA", image.size, "white")
+        return Image.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _deep_to_rgb(image: Image.Image) -> Image.Image:
+    """16-bit greyscale scaled (Pillow would clip it to white); floats read as 0..1, or 0..255."""
+    values = np.nan_to_num(np.asarray(image).astype(np.float64))
+    if image.mode == "F":
+        values *= 255 if values.max() <= 1 else 1
+    elif image.mode != "I" or values.max() > 255:
+        values /= 257  # 65,535 -> 255
+    grey = np.rint(values.clip(0, 255)).astype(np.uint8)
+    return Image.fromarray(grey).convert("RGB")

@@ -1,0 +1,34 @@
+"""Which examples of a run are shown as pictures: one choice for those who write and who read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_SUSPECTS = 5_000
+HIGHEST = 200  # shown where nothing was removed
+KEPT = 48
+SEED = 0  # so that two pages of a run show the same kept examples
+
+
+def choose_pictured(
+    keep: NDArray[Any], scores: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of the suspects, most suspicious first, and of kept examples drawn at random.
+
+    Where nothing was removed, the highest scores stand for suspects; an example without a score
+    (never seen) is none.
+    """
+    keep, scores = np.asarray(keep, np.bool_), np.asarray(scores, np.float64)
+    ranks = np.where(np.isnan(scores), -np.inf, scores)
+    if keep.all():
+        chosen, most = np.flatnonzero(~np.isnan(scores)), HIGHEST
+    else:
+        chosen, most = np.flatnonzero(~keep), MOST_SUSPECTS
+    suspects = chosen[np.argsort(-ranks[chosen], kind="stable")][:most]
+    others = np.setdiff1d(np.flatnonzero(keep), suspects, assume_unique=True)
+    generator = np.random.default_rng(SEED)
+    kept = generator.choice(others, min(KEPT, len(others)), replace=False, shuffle=False)
+    return suspects.astype(np.int64), np.sort(kept).astype(np.int64)

@@ -1,0 +1,130 @@
+"""A run in numbers, as text: what stands at the top of its page and at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from oddly.records import Run, config_hash
+from oddly.report.histogram import find_threshold
+from oddly.report.words import NARROW
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number at a glance."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+def describe_run(said: dict[str, Any]) -> str:
+    """How it was trained, in one line."""
+    parts = [str(said["method"])] if said.get("method") else []
+    parts += [str(said["model"])] if said.get("model") else []
+    parts += [f"{said['epochs']} epochs"] if said.get("epochs") else []
+    return " · ".join(parts)
+
+
+def list_facts(
+    run: Run, said: dict[str, Any], verdicts: pd.DataFrame | None, prune_after: int | None
+) -> list[Fact]:
+    """The numbers a reader looks for first; what is not known is left out."""
+    facts = []
+    if verdicts is not None:
+        total, removed = len(verdicts), int((~verdicts["keep"]).sum())
+        classes = int(said.get("classes") or verdicts["given_label"].nunique())
+        facts.append(Fact("Images", f"{total:,}", f"in {classes:,} classes"))
+        if (threshold := find_threshold(verdicts)) is not None:
+            share = f"{100 * removed / max(total, 1):.1f}{NARROW}% of the images"
+            facts.append(Fact("Suspects", f"{removed:,}", share))
+    facts += estimated_noise(said)
+    if run.test_accuracy is not None:
+        before = [
+            row["test_accuracy"]
+            for row in run.metrics
+            if row["epoch"] == prune_after and row.get("test_accuracy") is not None
+        ]
+        note = f"{before[0]:.2f}{NARROW}% before pruning" if before else "after the last epoch"
+        facts.append(Fact("Test accuracy", f"{run.test_accuracy:.2f}{NARROW}%", note))
+    if verdicts is not None and threshold is not None:
+        kind = said.get("counterfactual")
+        sources = {"sentinels": "from planted labels", "weights": "from the weights"}
+        note = sources.get(str(kind), "from random labels")
+        note += f", epoch {prune_after}" if prune_after is not None else ""
+        facts.append(Fact("Threshold", format_number(threshold, 3), note))
+    if said.get("seconds") is not None:
+        seconds, own = said["seconds"], said.get("denoise_seconds")
+        note = f"{format_seconds(own)} of it denoising" if own else ""
+        note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
+        facts.append(Fact("Time", format_seconds(seconds), note))
+    return facts
+
+
+def estimated_noise(said: dict[str, Any]) -> list[Fact]:
+    """How many labels are wrong by the run's own estimate."""
+    noise = said.get("estimated_noise")
+    if not isinstance(noise, dict) or noise.get("rate") is None:
+        return []
+    note = "labels that look random"
+    if noise.get("low") is not None and noise.get("high") is not None:
+        note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NARROW}%"
+    return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NARROW}%", note)]
+
+
+def list_scores(said: dict[str, Any]) -> list[Fact]:
+    """The verdict against the true labels; without one, the ranking alone."""
+    facts = []
+    judged = said.get("threshold") is not None
+    for key, name, note in (
+        ("precision", "Precision", "suspects that are wrong"),
+        ("recall", "Recall", "wrong labels found"),
+        ("f1", "F1", "both in one"),
+        ("average_precision", "Average precision", "of the ranking"),
+    ):
+        if said.get(key) is not None and (judged or key == "average_precision"):
+            facts.append(Fact(name, f"{100 * said[key]:.1f}{NARROW}%", note))
+    return facts
+
+
+def list_settings(said: dict[str, Any]) -> list[Fact]:
+    """How the run was set up; what is not known is left out."""
+    keys = ("model", "epochs", "prune_after", "percentile")
+    names = ("Model", "Epochs", "Pruned after epoch", "Percentile aimed at")
+    pairs = [(name, said.get(key)) for key, name in zip(keys, names, strict=True)]
+    facts = [Fact(name, format_number(value)) for name, value in pairs if value is not None]
+    noise = said.get("noise")
+    if isinstance(noise, dict) and noise.get("kind") and noise.get("rate"):
+        text = f"{noise['kind']}, {100 * noise['rate']:.3g}{NARROW}%"
+        realised = noise.get("realised")
+        note = "" if realised is None else f"{100 * realised:.1f}{NARROW}% of the labels are wrong"
+        facts.append(Fact("Noise added", text, note))
+    return facts
+
+
+def describe_surroundings(run: Run) -> str:
+    """One line: which code, which versions, which machine."""
+    around = run.environment
+    packages = around.get("packages") or {}
+    parts = [f"settings {config_hash(run.config)}"]
+    parts += [f"oddly {around['oddly']}"] if around.get("oddly") else []
+    parts += [f"Python {around['python']}"] if around.get("python") else []
+    parts += [f"torch {packages['torch']}"] if packages.get("torch") else []
+    parts += [str(around[key]) for key in ("device", "cpu_model") if around.get(key)]
+    return " · ".join(parts)
+
+
+def format_number(value: Any, digits: int = 4) -> str:
+    """Floats in so many digits, everything else as it is."""
+    return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def format_seconds(seconds: float) -> str:
+    """A time in the unit a person would use."""
+    for limit, unit, size in ((1, "ms", 0.001), (120, "s", 1), (7200, "min", 60)):
+        if seconds < limit:
+            return f"{seconds / size:.3g}{NARROW}{unit}"
+    return f"{seconds / 3600:.1f}{NARROW}h"

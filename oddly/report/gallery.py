@@ -1,0 +1,170 @@
+"""The examples that a page shows as pictures: suspects, worst first, and kept ones for contrast."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from oddly.errors import InputError
+from oddly.pictures import MOST_BYTES, SIDE, Unreadable, list_formats, read_picture, shrink
+from oddly.records import Run, choose_pictured
+from oddly.report.classes import cut
+
+MOST_PIXELS = 40_000_000  # of one file: a page is no reason to fill the memory
+BATCH = 64  # files between two reports of progress
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Examples as columns: place i of each is one example; None where the run does not say."""
+
+    ids: Sequence[str]
+    given: Sequence[int]
+    suggested: Sequence[int | None]
+    confidence: Sequence[float | None]
+    score: Sequence[float | None]
+    words: Sequence[str]
+    true: Sequence[int] | None
+    pictures: Sequence[str | None]
+    """As data addresses."""
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """What there is to look at."""
+
+    suspects: Shown
+    total: int
+    """How many suspects there are, shown or not; 0 where nothing was removed."""
+    kept: Shown
+    pictureless: int
+    """Examples without a picture, of all that are shown."""
+
+    @classmethod
+    def from_run(
+        cls, run: Run, unit: str, images: Path | None = None, progress: Progress | None = None
+    ) -> Gallery:
+        """Choose the examples and find their pictures, below `images` or where the run says."""
+        verdicts = run.verdicts
+        keep = verdicts["keep"].to_numpy(np.bool_)
+        suspects, kept = choose_pictured(keep, verdicts["score"].to_numpy(np.float64))
+        chosen = np.concatenate([suspects, kept])
+        pictures = find_pictures(run, chosen, images, progress)
+        first = len(suspects)
+        return cls(
+            suspects=show(run, suspects, pictures[:first], unit),
+            total=int((~keep).sum()),
+            kept=show(run, kept, pictures[first:], unit),
+            pictureless=sum(picture is None for picture in pictures),
+        )
+
+
+def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], unit: str) -> Shown:
+    """What is said of these examples."""
+    rows = run.verdicts.iloc[index]
+    scores = round_known(rows["score"], 4)
+    percentiles = round_known(rows["counterfactual_percentile"], 1)
+    suggested = rows["suggested_label"].tolist()
+    return Shown(
+        ids=[cut(str(name)) for name in rows["id"]],
+        given=rows["given_label"].tolist(),
+        suggested=[label if label >= 0 else None for label in suggested],
+        confidence=round_known(rows["suggested_confidence"], 3),
+        score=scores,
+        words=[
+            describe_score(percentile, score, unit)
+            for percentile, score in zip(percentiles, scores, strict=True)
+        ],
+        true=None if run.truth is None else run.truth["true_label"].iloc[index].tolist(),
+        pictures=pictures,
+    )
+
+
+def describe_score(percentile: float | None, score: float | None, unit: str) -> str:
+    """A score as a person would say it."""
+    if score is None:
+        return "never seen in training"
+    if percentile is None:
+        return f"{unit} {score:.2f}".replace("-", "−")
+    if percentile >= 99.95:
+        return "worse than every random label"
+    if percentile < 0.05:
+        return "better than every random label"
+    digits = 0 if 1 <= percentile <= 99 else 1
+    return f"worse than {percentile:.{digits}f} % of random labels"
+
+
+def round_known(column: pd.Series[float], digits: int) -> list[float | None]:
+    """Rounded; None for what is missing."""
+    return [None if np.isnan(v) else round(v, digits) for v in column.to_numpy(np.float64).tolist()]
+
+
+def find_pictures(
+    run: Run, index: NDArray[np.int64], images: Path | None, progress: Progress | None = None
+) -> list[str | None]:
+    """Each example's picture as a data address: of its file, else what the run has stored."""
+    root = images or run.data_root
+    ids = run.verdicts["id"].iloc[index].astype(str).tolist()
+    try:
+        stored = [run.thumbnails.get(i) for i in index.tolist()]
+    except (InputError, KeyError):  # a broken store of pictures is no reason to have no page
+        stored = [None] * len(ids)
+
+    def find(place: int) -> str | None:
+        content = read_thumbnail(root, ids[place]) if root else None
+        return as_address(content or stored[place])
+
+    list_formats()  # plugins register themselves once, before threads could do so side by side
+    found: list[str | None] = []
+    # Pillow's remarks (odd EXIF, a large picture) are noise here
+    with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        warnings.simplefilter("ignore")
+        for start in range(0, len(ids), BATCH):
+            found += pool.map(find, range(start, min(start + BATCH, len(ids))))
+            if progress:
+                progress(len(found), len(ids))
+    return found
+
+
+def read_thumbnail(root: Path, name: str) -> bytes | None:
+    """The small picture of a file, if it is there and can be read."""
+    for candidate in candidates(name):
+        try:
+            return shrink(read_picture(os.path.join(root, candidate), SIDE, MOST_PIXELS))
+        except (Unreadable, OSError, ValueError):  # hostile names, pictures that cannot be shrunk
+            continue
+    return None
+
+
+def candidates(name: str) -> list[str]:
+    """The file names that an id may stand for."""
+    names = [name]
+    if listed_again := re.fullmatch(r"(.+)#\d+", name, re.DOTALL):
+        names.append(listed_again[1])
+    # bytes that are no UTF-8 were made visible as \udcff
+    raw = [re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda m: chr(int(m[1], 16)), n) for n in names]
+    return list(dict.fromkeys(names + raw))
+
+
+def as_address(content: bytes | None) -> str | None:
+    """A small WebP as a data address; anything else is not shown."""
+    if content is None or content[:4] != b"RIFF" or content[8:12] != b"WEBP":
+        return None
+    if len(content) > MOST_BYTES:
+        return None
+    return "data:image/webp;base64," + base64.b64encode(content).decode()

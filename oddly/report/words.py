@@ -1,0 +1,79 @@
+"""What a run's page says in words: where its verdict comes from, what it can and cannot tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from oddly.records import Run
+from oddly.report.histogram import find_percentiles
+
+NARROW = "\N{NO-BREAK SPACE}"
+
+
+def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
+    """The run in one sentence."""
+    if not run.is_done:
+        epoch = run.metrics[-1]["epoch"] if run.metrics else 0
+        of = f" of {run.config['epochs']}" if run.config.get("epochs") else ""
+        return f"Not finished: {epoch}{of} epochs so far. oddly train --resume goes on with it."
+    if verdicts is None:
+        return "This run recorded nothing about single images."
+    examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
+    if run.counterfactual is None:
+        return f"A run without a verdict: none of {examples:,} labels was judged."
+    if not removed:
+        return f"No label of {examples:,} stands out: each looks better than a random one."
+    one = removed == 1
+    return (
+        f"{removed:,} of {examples:,} images {'has' if one else 'have'}"
+        f" {'a label' if one else 'labels'} that look{'s' if one else ''} no better than random."
+    )
+
+
+def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> list[str]:
+    """Where the threshold came from; `chosen`: E was given by the user."""
+    if not rule:
+        return []
+    draws = f"{rule['draws']:,} " if rule.get("draws") else ""
+    source = {
+        "sentinels": f"{draws}labels that were replaced by random ones on purpose (sentinels)",
+        "weights": f"{draws}random labels drawn from the final layer's weights (the paper's rule)",
+    }.get(str(rule.get("source")), f"{draws}random labels")
+    lines = [f"The threshold was taken from {source}."]
+    if rule.get("percentile") is not None and rule.get("threshold") is not None:
+        place = find_percentiles(rule, np.asarray([rule["threshold"]]))
+        lines.append(f"The aim was percentile {rule['percentile']:g} of them")
+        lines[-1] += "." if place is None else f"; {place[0]:.0f}{NARROW}% lie below it."
+    if rule.get("epoch") is not None:
+        how = "as asked for" if chosen else "a moment found while training"
+        lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
+    spared = said.get("spared_classes") or []
+    if spared:
+        names = ", ".join(str(name) for name in spared[:5]) + (", …" if len(spared) > 5 else "")
+        lines.append(f"Classes kept whole, too small or else emptied: {names}.")
+    return lines
+
+
+def tell_limits(judged: bool, truth_known: bool) -> tuple[list[str], list[str]]:
+    """What the verdict can tell, and what it cannot."""
+    if not judged:
+        return (
+            ["Which images the network finds hardest: those with the highest loss come first."],
+            ["Which labels are wrong. Plain training learns wrong labels by heart in the end."],
+        )
+    can = [
+        "A suspect is an image whose label looked no better to the network than a random label.",
+        "The worst come first, so a short look from the top finds the most errors.",
+        "The suggested label is what the trained network says; it has not trained on suspects.",
+    ]
+    cannot = [
+        "It is no proof. Hard, rare and unusual images are suspected too: look at them.",
+        "Systematic confusions, one class labelled as another, hide better than random errors.",
+        "The estimated noise counts labels that look random, and no others.",
+    ]
+    if truth_known:
+        can.append("True labels are known here, for scoring only; training did not see them.")
+    return can, cannot
