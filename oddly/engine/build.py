@@ -15,11 +15,13 @@ from oddly.data.base import DataOptions, LabelledData, check_labels
 from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
+from oddly.engine.embed import embed_data
 from oddly.engine.feed import Feed, make_feed
 from oddly.engine.tensorboard import check_tensorboard
 from oddly.errors import InputError
 from oddly.methods import Context, Method, build_method, settings_of
 from oddly.models import build_model
+from oddly.models.backbone import load_backbone, load_fine_tuned
 
 TEST_BATCH = 512  # without gradients more fits
 
@@ -53,7 +55,7 @@ def build(
     method, notes = build_method(config.method, config.settings)
     settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
-    data = prepare_data(config, data, progress)
+    data = prepare_data(config, data, progress, device)
     config = replace(config.with_recipe(data.recipe), settings=settings)
     model = build_network(config, data, device)
     context = build_context(config, data, model)
@@ -75,18 +77,26 @@ def build(
 
 
 def prepare_data(
-    config: RunConfig, data: LabelledData | None = None, progress: Progress | None = None
+    config: RunConfig,
+    data: LabelledData | None = None,
+    progress: Progress | None = None,
+    device: torch.device | None = None,
 ) -> LabelledData:
     """The data under the labels that training will see: replaced, then corrupted, as asked."""
     if data is None:
+        frozen = config.backbone is not None and not config.fine_tune
         options = DataOptions(
             data_dir=Path(config.data_dir) if config.data_dir else None,
             image_size=config.image_size,
             download=config.download,
             skip_unreadable=config.skip_unreadable,
+            pool_splits=config.pool_splits,
+            decode=not frozen,
             progress=progress,
         )
         data = load_data(config.data, options)
+        if frozen:
+            data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_own(data)
     if config.flip is not None:
@@ -97,6 +107,19 @@ def prepare_data(
         generator = torch.Generator().manual_seed(config.noise_seed)
         data = add_noise(data, config.noise_kind, config.noise, generator)
     return data
+
+
+def embed(
+    config: RunConfig, data: LabelledData, device: torch.device, progress: Progress | None = None
+) -> LabelledData:
+    """The data with a frozen backbone's features for images."""
+    size, skip = config.image_size, config.skip_unreadable
+    return embed_data(data, frozen_backbone(config), size, device, skip, progress)
+
+
+def frozen_backbone(config: RunConfig) -> nn.Module:
+    assert config.backbone
+    return load_backbone(config.backbone, config.weights or "pretrained", config.image_size)
 
 
 def check_own(data: LabelledData) -> None:
@@ -120,7 +143,12 @@ def build_network(config: RunConfig, data: LabelledData, device: torch.device) -
     assert config.model
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed)
-    model = build_model(config.model, len(data.class_names), channels, size, config.dropout)
+    classes = len(data.class_names)
+    if config.backbone and config.fine_tune:
+        weights = config.weights or "pretrained"
+        model = load_fine_tuned(config.backbone, weights, classes, size, config.dropout)
+    else:
+        model = build_model(config.model, classes, channels, size, config.dropout)
     moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return moved
 

@@ -30,6 +30,8 @@ class RunConfig:
     """Fetch an official dataset that is missing."""
     skip_unreadable: bool = False
     """Leave unreadable images out instead of stopping."""
+    pool_splits: bool = False
+    """Train on train, val and test together: every label is to be judged."""
     flip: bool | None = None
     """Mirror training images at random; None: as suits the data (image files: yes)."""
     noise: float = 0.0
@@ -44,6 +46,12 @@ class RunConfig:
 
     model: str | None = None
     """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    backbone: str | None = None
+    """A timm network: frozen, and `model` trains on its features; or fine-tuned."""
+    weights: str | None = None
+    """The backbone's: packaged, pretrained or a file."""
+    fine_tune: bool = False
+    """Train the whole backbone instead of a model on its features."""
     dropout: float = 0.0
     """Dropout inside the network, where it has any."""
 
