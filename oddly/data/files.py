@@ -59,7 +59,7 @@ def load_images(
         train, test, told = _decode_both(name, splits, options)
         notes = [*notes, *told]
     notes = [*notes, *_about_classes(class_names, train)]
-    mean, std = _measure(train) if options.decode else (UNMEASURED, UNMEASURED)
+    mean, std = measure(train) if options.decode else (UNMEASURED, UNMEASURED)
     size = options.image_size
     return LabelledData(
         name=name,
@@ -73,6 +73,18 @@ def load_images(
         augment=Augment(pad=size // 8, flip=True),
         recipe=choose_recipe(len(train)),
         notes=tuple(notes),
+    )
+
+
+def at_size(data: LabelledData, size: int) -> LabelledData:
+    """Listed images, to be decoded at another size."""
+    images = data.train.images
+    assert isinstance(images, ImageSource) and data.test is None
+    return replace(
+        data,
+        train=replace(data.train, images=images.resized(size)),
+        image_shape=(3, size, size),
+        augment=Augment(pad=size // 8, flip=True),
     )
 
 
@@ -159,7 +171,7 @@ def _about_classes(class_names: Sequence[str], train: Split) -> list[str]:
     return [f"classes without a readable training image: {first_few(empty)}"] if empty else []
 
 
-def _measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation per channel from some hundreds of images."""
     chosen = range(0, len(split), -(-len(split) // MEASURED_IMAGES))
     return channel_statistics(torch.stack([split.images[i] for i in chosen]))

@@ -21,7 +21,7 @@ from oddly.engine.tensorboard import check_tensorboard
 from oddly.errors import InputError
 from oddly.methods import Context, Method, build_method, settings_of
 from oddly.models import build_model
-from oddly.models.backbone import load_backbone, load_fine_tuned
+from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 
 TEST_BATCH = 512  # without gradients more fits
 
@@ -99,6 +99,9 @@ def prepare_data(
             data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_own(data)
+    if config.backbone and config.fine_tune:
+        mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
+        data = replace(data, mean=mean, std=std)
     if config.flip is not None:
         data = replace(data, augment=replace(data.augment, flip=config.flip))
     if config.labels:

@@ -19,6 +19,7 @@ from oddly.data.base import LabelledData, Split
 from oddly.data.files import about_unreadable, without
 from oddly.data.images import Unreadable
 from oddly.data.source import ImageSource, ImageTensor
+from oddly.errors import InputError
 from oddly.records import write_atomic
 
 SHARD = 512  # images whose features are kept in one file
@@ -93,23 +94,25 @@ class FeatureCache:
 
 def embed_images(
     source: ImageSource,
-    backbone: nn.Module,
+    load_backbone: Callable[[], nn.Module],
     device: torch.device,
     cache: FeatureCache | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Embedded:
     """Features of all readable images; what the cache holds is not computed again.
 
-    `backbone` takes uint8 (B, 3, S, S) and gives (B, D). Threads decode ahead of it.
+    `load_backbone`, called when first needed, gives a network that takes uint8 (B, 3, S, S) to
+    (B, D). Threads decode ahead of it.
     """
     cache = cache or FeatureCache(None, "")
-    backbone = backbone.to(device).eval()
+    backbone: nn.Module | None = None
     parts: list[tuple[int, Embedded]] = []
     for start in range(0, len(source), SHARD):
         places = range(start, min(start + SHARD, len(source)))
         name = cache.name(source, places)
         part = cache.load(name)
         if part is None:
+            backbone = backbone or load_backbone().to(device).eval()
             part = _embed_shard(source, places, backbone, device, progress)
             cache.save(name, part)
         parts.append((start, part))
@@ -196,12 +199,13 @@ def embed_data(
     made: list[Split] = []
     for split in listed:
         tell = None if progress is None else _add(progress, done, total)
-        found = embed_images(as_source(split, image_size), backbone, device, progress=tell)
+        found = embed_images(as_source(split, image_size), lambda: backbone, device, progress=tell)
         bad += [f"{split.ids[i]} ({reason})" for i, reason in found.unreadable.items()]
         made.append(with_features(split, found))
         done += len(split)
     notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
-    return replace(features_data(data, made[0]), test=made[1] if data.test else None, notes=notes)
+    test = made[1] if data.test else None
+    return replace(features_data(data, made[0], test), notes=notes)
 
 
 def as_source(split: Split, image_size: int) -> ImageSource:
@@ -221,7 +225,24 @@ def with_features(split: Split, found: Embedded) -> Split:
     return replace(without(split, found.unreadable), images=found.features)
 
 
-def features_data(data: LabelledData, train: Split) -> LabelledData:
-    """The data with a training split of features."""
+def features_data(data: LabelledData, train: Split, test: Split | None = None) -> LabelledData:
+    """The data with features for images.
+
+    They are scaled to a mean squared length of 1 over the training split, so that one learning
+    rate suits every backbone.
+    """
     assert isinstance(train.images, Tensor)
-    return replace(data, train=train, image_shape=(train.images.shape[1], 1, 1))
+    if not len(train):
+        raise InputError(f"{data.name}: none of its {len(data.train):,} images can be read")
+    scale = float(train.images.float().square().sum(1).mean().rsqrt())
+    return replace(
+        data,
+        train=_scaled(train, scale),
+        test=_scaled(test, scale) if test else None,
+        image_shape=(train.images.shape[1], 1, 1),
+    )
+
+
+def _scaled(split: Split, scale: float) -> Split:
+    assert isinstance(split.images, Tensor)
+    return replace(split, images=split.images * scale)

