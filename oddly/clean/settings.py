@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
+from oddly.engine.embed import head_recipe
 from oddly.errors import InputError
 from oddly.models.backbone import PACKAGED
 
 TINY = 16  # pixels: images below hold nothing that a network trained on photographs knows
 SMALL = 64  # pixels: below, a network from scratch takes them as they are
 BACKBONE_SIZE = 160  # also for images of 32 pixels: at 128 and 96 fewer wrong labels were found
-HEAD_EPOCHS = 15
 TUNE_EPOCHS = 12
-LARGEST_BATCH, SMALLEST_BATCH = 128, 16
 FEW = 300  # images: with fewer, no sentinels can be planted
 
 
@@ -38,7 +37,10 @@ def choose(
     `asked`: fields of `RunConfig`, and the method's settings under `settings`.
     """
     kind, why = _choose_kind(found, asked)
-    values: dict[str, Any] = {"pool_splits": True, **KINDS[kind](found), **asked}
+    values: dict[str, Any] = {"pool_splits": True, **(chosen := KINDS[kind](found)), **asked}
+    values["settings"] = {**chosen.get("settings", {}), **asked.get("settings", {})}
+    if kind == "fine-tuned":
+        values["model"] = values["backbone"]
     config = fill_weights(RunConfig(source, **values))
     return config, _explain(config, found, asked, why, device)
 
@@ -61,15 +63,10 @@ def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _frozen(found: Survey) -> dict[str, Any]:
-    return {
-        "backbone": PACKAGED,
-        "model": "feature_head",
-        "image_size": BACKBONE_SIZE,
-        "epochs": HEAD_EPOCHS,
-        "batch_size": _batch_size(found),
-        "learning_rate": 2.0,  # of features whose mean length is 1
-        "weight_decay": 1 / found.images,  # as in logistic regression: one prior, however many
-    }
+    recipe = asdict(head_recipe(found.images))
+    # Even a few: what is drawn from the weights supposes features of another length than these.
+    settings = {"counterfactual": "sentinels"}
+    return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}
 
 
 def _fine_tuned(found: Survey) -> dict[str, Any]:
@@ -77,31 +74,19 @@ def _fine_tuned(found: Survey) -> dict[str, Any]:
         "backbone": PACKAGED,
         "image_size": BACKBONE_SIZE,
         "epochs": TUNE_EPOCHS,
-        "batch_size": min(64, _batch_size(found)),
+        "batch_size": max(16, min(64, found.images // 20)),
         "learning_rate": 0.01,
         "weight_decay": 1e-4,
     }
 
 
 def _from_scratch(found: Survey) -> dict[str, Any]:
-    recipe = choose_recipe(found.images)
     side = found.short_side or 32
-    return {
-        "model": recipe.model,
-        "image_size": max(8, min(32, side)) if side < SMALL else 64,
-        "epochs": recipe.epochs,
-        "batch_size": recipe.batch_size,
-        "learning_rate": recipe.learning_rate,
-        "weight_decay": recipe.weight_decay,
-    }
+    size = max(8, min(32, side)) if side < SMALL else 64
+    return {"image_size": size, **asdict(choose_recipe(found.images))}
 
 
 KINDS = {"frozen": _frozen, "fine-tuned": _fine_tuned, "scratch": _from_scratch}
-
-
-def _batch_size(found: Survey) -> int:
-    """An epoch must hold steps enough, batch normalisation examples enough."""
-    return max(SMALLEST_BATCH, min(LARGEST_BATCH, found.images // 20))
 
 
 def fill_weights(config: RunConfig) -> RunConfig:
@@ -121,7 +106,7 @@ def _explain(
 
     side = "unknown size" if found.short_side is None else f"{found.short_side} px"
     network, size_reason = _describe_network(config)
-    few = found.images < FEW
+    few = found.images < FEW and config.settings.get("counterfactual") != "sentinels"
     threshold = "the final layer's weights" if few else "labels replaced on purpose"
     percentile = config.settings.get("percentile")
     prune_after = config.settings.get("prune_after")

@@ -107,6 +107,18 @@ def train(
     noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
     method: Annotated[str, in_panel(TRAINING, "odd, odd_mixup, erm or mixup.")] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
+    backbone: Annotated[
+        str | None, in_panel(TRAINING, "A timm network, frozen: a head trains on its features.")
+    ] = None,
+    weights: Annotated[
+        str | None, in_panel(TRAINING, "The backbone's: packaged, pretrained or a FILE.")
+    ] = None,
+    fine_tune: Annotated[
+        bool, in_panel(TRAINING, "Train the whole backbone, not a head alone.", "--fine-tune")
+    ] = False,
+    pool_splits: Annotated[
+        bool, in_panel(DATA, "Train on train, val and test together.", "--pool-splits")
+    ] = False,
     flip: Annotated[
         bool | None,
         in_panel(

@@ -56,6 +56,8 @@ def build(
     settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
     data = prepare_data(config, data, progress, device)
+    if config.fine_tune:
+        config = replace(config, model=config.backbone)
     config = replace(config.with_recipe(data.recipe), settings=settings)
     model = build_network(config, data, device)
     context = build_context(config, data, model)

@@ -94,6 +94,8 @@ class RunConfig:
         for name, (low, high) in RANGES.items():
             _check_range(name, getattr(self, name), low, high)
         _check_range("warmup", self.warmup, 0, self.epochs)
+        if self.backbone is None and (self.fine_tune or self.weights):
+            raise InputError("weights and fine_tune belong to a backbone: name it too")
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
         """The same run with every `None` that the data's recipe answers filled in."""

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from oddly.data.base import LabelledData, Split
+from oddly.data.base import LabelledData, Recipe, Split
 from oddly.data.files import about_unreadable, without
 from oddly.data.images import Unreadable
 from oddly.data.source import ImageSource, ImageTensor
@@ -240,7 +240,18 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
         train=_scaled(train, scale),
         test=_scaled(test, scale) if test else None,
         image_shape=(train.images.shape[1], 1, 1),
+        recipe=head_recipe(len(train)),
     )
+
+
+def head_recipe(examples: int) -> Recipe:
+    """For one linear layer on features of mean length 1: in effect logistic regression.
+
+    An epoch must hold steps enough, and smaller batches take smaller steps; the decay is a prior
+    that weighs the same however many examples there are.
+    """
+    batch_size = max(16, min(128, examples // 20))
+    return Recipe("feature_head", 15, batch_size, batch_size / 64, 1 / examples)
 
 
 def _scaled(split: Split, scale: float) -> Split:
