@@ -63,7 +63,7 @@ def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _frozen(found: Survey) -> dict[str, Any]:
-    recipe = asdict(head_recipe(found.images))
+    recipe = asdict(head_recipe(found.images, found.classes))
     # Even a few: what is drawn from the weights supposes features of another length than these.
     settings = {"counterfactual": "sentinels"}
     return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}

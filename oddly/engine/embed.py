@@ -240,18 +240,21 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
         train=_scaled(train, scale),
         test=_scaled(test, scale) if test else None,
         image_shape=(train.images.shape[1], 1, 1),
-        recipe=head_recipe(len(train)),
+        recipe=head_recipe(len(train), len(data.class_names)),
     )
 
 
-def head_recipe(examples: int) -> Recipe:
+def head_recipe(examples: int, classes: int) -> Recipe:
     """For one linear layer on features of mean length 1: in effect logistic regression.
 
     An epoch must hold steps enough, and smaller batches take smaller steps; the decay is a prior
-    that weighs the same however many examples there are.
+    that weighs the same however many examples there are. Beyond ten classes gradients shrink and
+    weights must grow: steps and prior follow.
     """
     batch_size = max(16, min(128, examples // 20))
-    return Recipe("feature_head", 15, batch_size, batch_size / 64, 1 / examples)
+    many = max(1.0, classes / 10)
+    learning_rate = batch_size / 64 * many**0.5
+    return Recipe("feature_head", 15, batch_size, learning_rate, 1 / (many * examples))
 
 
 def _scaled(split: Split, scale: float) -> Split:
