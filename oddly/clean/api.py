@@ -39,6 +39,7 @@ from oddly.records import Run, RunWriter, environment
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
+EXPORTED = ("suspects.txt", "cleanlab.csv", "label_studio.json")
 
 
 def clean(
@@ -69,13 +70,14 @@ def clean(
     watcher = watcher or CleanWatcher()
     if resume:
         folder = check_resume(out, overwrite)
-        config = _resumed(folder, path, skip_unreadable, options)
-        listed = None
+        config, listed = _resumed(folder, path, skip_unreadable, options), None
+        if copy_to is not None:
+            check_copy_to(Path(copy_to), config.data)
     else:
         folder = choose_out(path, out)
+        if copy_to is not None:  # before an hour is spent, and before anything is written
+            check_copy_to(Path(copy_to), os.path.abspath(os.path.expanduser(str(path))))
         config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
-    if copy_to is not None:
-        check_copy_to(Path(copy_to), config.data)
     if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
         run = _work(folder, config, listed, watcher)
     suspects = suspects_of(run, top)
@@ -123,7 +125,7 @@ def _begin(
     writer = RunWriter.create(
         folder, _complete(config), environment(describe_device(device)), overwrite
     )
-    for name in LEFT:
+    for name in (*LEFT, *EXPORTED):
         (writer.path / name).unlink(missing_ok=True)
     watcher.chosen(choices, folder)
     for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
