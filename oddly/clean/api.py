@@ -80,13 +80,24 @@ def clean(
         config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
     if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
         run = _work(folder, config, listed, watcher)
+    _hand_out(run, top, copy_to, export, watcher)
+    return run
+
+
+def _hand_out(
+    run: Run,
+    top: int | None,
+    copy_to: str | Path | None,
+    export: Sequence[str],
+    watcher: CleanWatcher,
+) -> None:
+    """Write what was wished for besides the run folder."""
     suspects = suspects_of(run, top)
     for name in export:
         watcher.note(f"written: {EXPORTS[name](run, suspects)}")
     if copy_to is not None:
         number = copy_cleaned(run, Path(copy_to))
         watcher.note(f"written: {copy_to}, {number:,} examples")
-    return run
 
 
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:

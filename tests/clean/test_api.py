@@ -166,6 +166,22 @@ def test_classes_of_one_image_are_kept(tmp_path: Path, tiny_weights: Path) -> No
     assert len(rare) == 30 and rare.keep.all()
 
 
+def test_a_hugging_face_folder(tmp_path: Path, photos: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    files = sorted(photos.rglob("*.png"))
+    rows = {
+        "image": [{"bytes": file.read_bytes(), "path": file.name} for file in files],
+        "label": [file.parent.name for file in files],
+    }
+    (tmp_path / "hub").mkdir()
+    pa.parquet.write_table(pa.table(rows), tmp_path / "hub" / "train-00000-of-00001.parquet")
+    run = oddly.clean(tmp_path / "hub", tmp_path / "run", copy_to=tmp_path / "kept.csv", **QUICK)
+    assert list(run.verdicts.id) == [f"train/{i}" for i in range(36)]
+    assert (tmp_path / "kept.csv").read_text().startswith("id,label\n")
+
+
 def test_fine_tuning(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:
     run = oddly.clean(photos, tmp_path / "run", **frozen(tiny_weights, fine_tune=True))
     assert run.config["model"] == "test_efficientnet" and len(run.verdicts) == 36
