@@ -5,10 +5,13 @@ The public names, loaded when first used: `import oddly` alone costs nothing.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from oddly.clean.api import clean
     from oddly.core import (
         Denoiser,
         IndexedDataset,
@@ -32,6 +35,7 @@ _HOMES = {
     "LossLedger": "oddly.core",
     "Run": "oddly.records",
     "Verdict": "oddly.core",
+    "clean": "oddly.clean.api",
     "draw_losses": "oddly.core",
     "find_head": "oddly.core",
     "train": "oddly.engine.api",
@@ -45,6 +49,7 @@ __all__ = [
     "LossLedger",
     "Run",
     "Verdict",
+    "clean",
     "draw_losses",
     "find_head",
     "train",
@@ -55,3 +60,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'oddly' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
+
+
+class _Package(ModuleType):
+    """Keeps `oddly.clean` the function: importing the room of that name would take its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

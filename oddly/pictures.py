@@ -6,6 +6,8 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -28,18 +30,36 @@ class Unreadable(Exception):
     """An image file that cannot be decoded; the message is the reason, in a few words."""
 
 
-def read_picture(path: str, side: int, most_pixels: int = sys.maxsize) -> Image.Image:
-    """One file as an upright RGB picture; a large JPEG comes smaller, but of use for `side` pixels.
+def read_picture(
+    source: str | bytes, side: int | None = None, most_pixels: int = sys.maxsize
+) -> Image.Image:
+    """A file, or its content, as an upright RGB picture.
 
-    `most_pixels` bounds what is decoded, on top of Pillow's own limit against bombs.
+    A large JPEG comes smaller, but of use for `side` pixels. `most_pixels` bounds what is decoded,
+    on top of Pillow's own limit against bombs.
     """
-    try:
-        _check_file(path)
-        with Image.open(path, formats=list_formats()) as image:
+    with _opened(source) as image:
+        if side is not None:
             image.draft(None, (2 * side, 2 * side))  # a JPEG is decoded no larger than useful
-            if image.width * image.height > most_pixels:
-                raise Unreadable("too many pixels")
-            return _to_rgb(_upright(image))
+        if image.width * image.height > most_pixels:
+            raise Unreadable("too many pixels")
+        return _to_rgb(_upright(image))
+
+
+def picture_size(source: str | bytes) -> tuple[int, int]:
+    """Width and height as the file's header tells them."""
+    with _opened(source) as image:
+        return image.size
+
+
+@contextmanager
+def _opened(source: str | bytes) -> Iterator[Image.Image]:
+    """The picture, not yet decoded; whatever fails, here or in the body, becomes `Unreadable`."""
+    try:
+        _check_source(source)
+        file = io.BytesIO(source) if isinstance(source, bytes) else source
+        with Image.open(file, formats=list_formats()) as image:
+            yield image
     except Unreadable:
         raise
     except UnidentifiedImageError:
@@ -83,9 +103,13 @@ def _encode(picture: Image.Image, **options: Any) -> bytes:
     return content.getvalue()
 
 
-def _check_file(path: str) -> None:
+def _check_source(source: str | bytes) -> None:
     """Refuse what would block (a pipe) or mislead (an empty file) the decoder."""
-    status = os.stat(path)
+    if isinstance(source, bytes):
+        if not source:
+            raise Unreadable("empty file")
+        return
+    status = os.stat(source)
     if not stat.S_ISREG(status.st_mode):
         raise Unreadable("not a file")
     if status.st_size == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,20 @@ from rich.table import Table
 from oddly.engine.watch import Watcher
 from oddly.records import Run
 
+QUIET = 5.0  # seconds of reading before a log hears of it
+
 
 class TerminalWatcher(Watcher):
     """A progress bar over all epochs with rate and remaining time; plain lines into a file."""
+
+    command = "train"
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.progress: Progress | None = None
         self.folder: Path | None = None
+        self.read_since: float | None = None
+        self.read_before = self.tenth = 0
 
     def note(self, text: str) -> None:
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
@@ -37,17 +44,32 @@ class TerminalWatcher(Watcher):
         """For somebody who pressed Ctrl-C: the exact command, once there is a run."""
         if self.folder is None:
             return ""
-        return f"; go on with: oddly train --resume --out {shlex.quote(str(self.folder))}"
+        return f"; go on with: oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
 
     def reading(self, done: int, total: int) -> None:
         if not self.console.is_terminal:
+            self._note_reading(done, total)
             return
         if self.progress is None:
             self._show("reading images", "", total, 0)
         assert self.progress
         self.progress.update(self.task, completed=done, total=total)
+        if speed := self.progress.tasks[0].speed:
+            self.progress.update(self.task, detail=f"{speed:,.0f} images/s")
         if done == total:
             self.end()
+
+    def _note_reading(self, done: int, total: int) -> None:
+        """Into a file: a line for each tenth of what takes a while."""
+        now = time.monotonic()
+        if self.read_since is None:
+            self.read_since, self.read_before = now, done
+        tenth = 10 * done // max(1, total)
+        if tenth > self.tenth and now - self.read_since > QUIET and done > self.read_before:
+            rate = (done - self.read_before) / (now - self.read_since)
+            left = f", {(total - done) / rate:,.0f} s left" if done < total else ""
+            self.note(f"read {done:,} of {total:,} images, {rate:,.0f} per second{left}")
+            self.tenth = tenth
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs = folder, epochs

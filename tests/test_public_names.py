@@ -32,6 +32,7 @@ def test_public_names() -> None:
         "LossLedger",
         "Run",
         "Verdict",
+        "clean",
         "draw_losses",
         "find_head",
         "train",

@@ -117,6 +117,18 @@ def train(
     trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
     method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
+    backbone: Annotated[
+        str | None, in_panel(TRAINING, "A timm network, frozen: a head trains on its features.")
+    ] = None,
+    weights: Annotated[
+        str | None, in_panel(TRAINING, "The backbone's: packaged, pretrained or a FILE.")
+    ] = None,
+    fine_tune: Annotated[
+        bool, in_panel(TRAINING, "Train the whole backbone, not a head alone.", "--fine-tune")
+    ] = False,
+    pool_splits: Annotated[
+        bool, in_panel(DATA, "Train on train, val and test together.", "--pool-splits")
+    ] = False,
     flip: Annotated[
         bool | None,
         in_panel(
@@ -124,9 +136,6 @@ def train(
             "Mirror training images at random; off where left and right matter.",
             "--flip/--no-flip",
         ),
-    ] = None,
-    weights: Annotated[
-        str | None, in_panel(TRAINING, "File to start from, or pretrained (timm's own).")
     ] = None,
     dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
     epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,

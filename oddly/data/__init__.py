@@ -12,6 +12,7 @@ from oddly.data.cifar import load_cifar10, load_cifar100
 from oddly.data.cifar_n import HUMAN_LABELS, load_cifar_n
 from oddly.data.clothing1m import SETTINGS, load_clothing1m
 from oddly.data.digits import load_digits
+from oddly.data.huggingface import is_huggingface, load_huggingface
 from oddly.data.image_folder import load_image_folder
 from oddly.data.imagenet import load_imagenet
 from oddly.data.labels import replace_labels
@@ -47,7 +48,8 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
         raise InputError(f"cifar10n has several sets of labels; choose one of {choices}")
     path = Path(os.path.expanduser(source))
     if source and os.path.isdir(path):  # unlike Path.is_dir, false for a name too long to exist
-        return load_image_folder(path, options)
+        load = load_huggingface if is_huggingface(path) else load_image_folder
+        return load(path, options)
     if os.path.isfile(path):
         return _load_file(path, options)
     if "/" in source or source.startswith((".", "~")) or path.suffix.lower() in SUFFIXES:

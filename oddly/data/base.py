@@ -41,7 +41,10 @@ class Split:
     """N images with one label each."""
 
     images: Tensor | Dataset[Tensor]
-    """uint8 (N, C, H, W) in memory, or a map-style dataset that decodes one (C, H, W) at a time."""
+    """uint8 (N, C, H, W) in memory, or a map-style dataset that decodes one (C, H, W) at a time.
+
+    Floating point (N, D) are features: inputs that are taken as they are.
+    """
     labels: Tensor
     """int64 (N,)"""
     ids: Sequence[str]
@@ -62,7 +65,7 @@ class LabelledData:
     true_labels: Tensor | None
     """int64 (N,) for the training split where known; for scoring only, no method sees it."""
     image_shape: tuple[int, int, int]
-    """(C, H, W) of every image once decoded."""
+    """(C, H, W) of every image once decoded; (D, 1, 1) for features."""
     mean: tuple[float, ...]
     """Per channel, on the 0..1 scale."""
     std: tuple[float, ...]
@@ -92,6 +95,10 @@ class DataOptions:
     """Leave unreadable images out instead of stopping."""
     memory_limit: int = 2**31
     """Bytes of decoded images that may be held; above it files are decoded again each epoch."""
+    pool_splits: bool = False
+    """Take train, val and test together: every label is to be judged, none to be tested on."""
+    decode: bool = True
+    """False: image files are listed but not read; who asks for one learns whether it can be."""
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
     """Told (done, total) while image files are being read."""
 

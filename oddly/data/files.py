@@ -1,22 +1,24 @@
-"""Listed image files become `LabelledData`: what image folders and tables share."""
+"""Listed images become `LabelledData`: what image folders, tables and Hugging Face sets share."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
-from oddly.data.images import decode_files
 from oddly.data.listing import count, first_few, storable
+from oddly.data.source import ImageFiles, ImageSource, decode_files
 from oddly.data.transforms import channel_statistics
 from oddly.errors import InputError
 
 MEASURED_IMAGES = 500
 """Images, evenly spread, from which mean and deviation are measured."""
+UNMEASURED = (0.5, 0.5, 0.5)
+"""Mean and deviation of images that are only listed."""
 
 
 @dataclass(frozen=True)
@@ -36,23 +38,28 @@ def load_files(
     options: DataOptions,
     notes: Sequence[str],
 ) -> LabelledData:
-    """Decode the training and test files and tell about those that cannot be."""
+    """The listed files below `root`, as `load_images` makes them."""
+    train = _list_files(root, lists[0], options)
+    test = _list_files(root, lists[1], options) if lists[1] else None
+    return load_images(name, class_names, (train, test), options, notes)
+
+
+def load_images(
+    name: str,
+    class_names: Sequence[str],
+    splits: tuple[Split, Split | None],
+    options: DataOptions,
+    notes: Sequence[str],
+) -> LabelledData:
+    """Decode the listed training and test images and tell about those that cannot be."""
     if options.image_size < 1:
         raise InputError(f"image size {options.image_size} must be at least 1")
-    train_list, test_list = lists
-    total = len(train_list.paths) + (len(test_list.paths) if test_list else 0)
-    train, bad = _decode(root, train_list, options, 0, total)
-    test = None
-    if test_list is not None:
-        left = options.memory_limit - _bytes_held(train)
-        test, bad_test = _decode(root, test_list, options, len(train_list.paths), total, left)
-        bad += bad_test
-    notes = [*notes, *_about_unreadable(bad, total, options), *_about_classes(class_names, train)]
-    if not len(train):
-        raise InputError(
-            f"{name}: none of its {len(train_list.paths):,} training images can be read"
-        )
-    mean, std = _measure(train)
+    train, test = splits
+    if options.decode:
+        train, test, told = _decode_both(name, splits, options)
+        notes = [*notes, *told]
+    notes = [*notes, *_about_classes(class_names, train)]
+    mean, std = measure(train) if options.decode else (UNMEASURED, UNMEASURED)
     size = options.image_size
     return LabelledData(
         name=name,
@@ -69,36 +76,69 @@ def load_files(
     )
 
 
+def at_size(data: LabelledData, size: int) -> LabelledData:
+    """Listed images, to be decoded at another size."""
+    images = data.train.images
+    assert isinstance(images, ImageSource) and data.test is None
+    return replace(
+        data,
+        train=replace(data.train, images=images.resized(size)),
+        image_shape=(3, size, size),
+        augment=Augment(pad=size // 8, flip=True),
+    )
+
+
 def choose_recipe(examples: int) -> Recipe:
     """Few images get a small network and small batches: an epoch must hold steps enough."""
     model = "resnet18" if examples >= 5_000 else "resnet8"
     return Recipe(model, batch_size=max(8, min(128, examples // 20)))
 
 
+def _list_files(root: str, files: FileList, options: DataOptions) -> Split:
+    labels = torch.tensor(files.labels, dtype=torch.int64)
+    source = ImageFiles(root, files.paths, options.image_size)
+    return Split(source, labels, _unique_ids(files.paths))
+
+
+def _decode_both(
+    name: str, splits: tuple[Split, Split | None], options: DataOptions
+) -> tuple[Split, Split | None, list[str]]:
+    """Both splits without their unreadable images, and what to tell about those."""
+    listed, listed_test = splits
+    total = len(listed) + (len(listed_test) if listed_test else 0)
+    train, bad = _decode(listed, options, 0, total, options.memory_limit)
+    test = None
+    if listed_test is not None:
+        left = options.memory_limit - _bytes_held(train)
+        test, bad_test = _decode(listed_test, options, len(listed), total, left)
+        bad += bad_test
+    notes = about_unreadable(bad, total, options.skip_unreadable)
+    if not len(train):
+        raise InputError(f"{name}: none of its {len(listed):,} training images can be read")
+    return train, test, notes
+
+
 def _decode(
-    root: str,
-    files: FileList,
-    options: DataOptions,
-    done: int,
-    total: int,
-    memory_limit: int | None = None,
+    split: Split, options: DataOptions, done: int, total: int, memory_limit: int
 ) -> tuple[Split, list[str]]:
-    """One split without its unreadable files, and those as `path (reason)`."""
+    """One split without its unreadable images, and those as `id (reason)`."""
+    assert isinstance(split.images, ImageSource)
     tell = options.progress
     images, unreadable = decode_files(
-        root,
-        files.paths,
-        options.image_size,
-        options.memory_limit if memory_limit is None else memory_limit,
+        split.images,
+        memory_limit,
         None if tell is None else lambda more: tell(done + more, total),
     )
-    labels = torch.tensor(files.labels, dtype=torch.int64)
-    ids = _unique_ids(files.paths)
-    if unreadable:
-        readable = [i for i in range(len(labels)) if i not in unreadable]
-        labels, ids = labels[readable], [ids[i] for i in readable]
-    bad = [f"{files.paths[i]} ({reason})" for i, reason in unreadable.items()]
-    return Split(images, labels, ids), bad
+    bad = [f"{split.ids[i]} ({reason})" for i, reason in unreadable.items()]
+    return replace(without(split, unreadable), images=images), bad
+
+
+def without(split: Split, places: Collection[int]) -> Split:
+    """Labels and ids without those at `places`; the images are left as they are."""
+    if not places:
+        return split
+    stay = [i for i in range(len(split)) if i not in places]
+    return Split(split.images, split.labels[stay], [split.ids[i] for i in stay])
 
 
 def _unique_ids(paths: Sequence[str]) -> list[str]:
@@ -115,12 +155,12 @@ def _bytes_held(split: Split) -> int:
     return split.images.numel() if isinstance(split.images, Tensor) else 0
 
 
-def _about_unreadable(bad: Sequence[str], total: int, options: DataOptions) -> list[str]:
+def about_unreadable(bad: Sequence[str], total: int, skip: bool) -> list[str]:
     """A note about the files left out, or the error where the user did not agree to that."""
     if not bad:
         return []
     told = f"{len(bad):,} of {count(total, 'image')} cannot be read: {first_few(bad)}"
-    if not options.skip_unreadable:
+    if not skip:
         raise InputError(f"{told}; use --skip-unreadable to leave them out")
     return [f"{told}; left out"]
 
@@ -131,7 +171,7 @@ def _about_classes(class_names: Sequence[str], train: Split) -> list[str]:
     return [f"classes without a readable training image: {first_few(empty)}"] if empty else []
 
 
-def _measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation per channel from some hundreds of images."""
     chosen = range(0, len(split), -(-len(split) // MEASURED_IMAGES))
     return channel_statistics(torch.stack([split.images[i] for i in chosen]))

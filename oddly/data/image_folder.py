@@ -35,6 +35,9 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
     parts = _find_splits(str(root), tree, notes)
     if parts is None:
         train, test, depth = tree.images, None, 0
+    elif options.pool_splits:
+        train, test, depth = [path for part in parts.values() for path in part], None, 1
+        notes.append(f"judged together: {first_few([f'{name}/' for name in parts])}")
     else:
         train, test, depth = parts["train"], _choose_test(parts, notes), 1
     class_names = _class_names(str(root), train, depth)

@@ -36,7 +36,10 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
     root = os.path.realpath(file.parent)
     paths, missing = _locate(root, paths)
     notes = _about_missing(file, [paths[i] for i in missing], len(paths), options)
-    parts = _split_rows(file, columns.get("split"), sorted(set(range(len(paths))) - set(missing)))
+    if not options.decode:
+        missing = []  # whoever reads them will find out, and lists them with the unreadable
+    splits = None if options.pool_splits else columns.get("split")
+    parts = _split_rows(file, splits, sorted(set(range(len(paths))) - set(missing)))
     test_rows = parts.get("test", parts.get("val"))
     class_names = _class_names(file, [labels[i] for i in parts["train"]])
     lists = (

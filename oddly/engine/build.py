@@ -16,6 +16,7 @@ from oddly.data.base import DataOptions, LabelledData, check_labels
 from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
+from oddly.engine.embed import embed_data
 from oddly.engine.feed import Feed, make_feed
 from oddly.engine.sweep import predict_probabilities, read_features
 from oddly.engine.table import TableMaker
@@ -24,6 +25,7 @@ from oddly.engine.trusted import TrustedFeed, hold_out_trusted
 from oddly.errors import InputError
 from oddly.methods import Context, Method, Stage, build_method, settings_of
 from oddly.models import build_model
+from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 from oddly.models.weights import load_weights
 
 TEST_BATCH = 512  # without gradients more fits
@@ -74,7 +76,9 @@ def build(
     method, notes = build_method(config.method, config.settings)
     settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
-    data = prepare_data(config, data, progress)
+    data = prepare_data(config, data, progress, device)
+    if config.fine_tune:
+        config = replace(config, model=config.backbone)
     config = replace(config.with_recipe(data.recipe), settings=settings)
     assert config.epochs
     trusted = None
@@ -108,20 +112,31 @@ def build(
 
 
 def prepare_data(
-    config: RunConfig, data: LabelledData | None = None, progress: Progress | None = None
+    config: RunConfig,
+    data: LabelledData | None = None,
+    progress: Progress | None = None,
+    device: torch.device | None = None,
 ) -> LabelledData:
     """The data under the labels that training will see: replaced, then corrupted, as asked."""
     if data is None:
+        frozen = config.backbone is not None and not config.fine_tune
         options = DataOptions(
             data_dir=Path(config.data_dir) if config.data_dir else None,
             image_size=config.image_size,
             download=config.download,
             skip_unreadable=config.skip_unreadable,
+            pool_splits=config.pool_splits,
+            decode=not frozen,
             progress=progress,
         )
         data = load_data(config.data, options)
+        if frozen:
+            data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_own(data)
+    if config.backbone and config.fine_tune:
+        mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
+        data = replace(data, mean=mean, std=std)
     if config.flip is not None:
         data = replace(data, augment=replace(data.augment, flip=config.flip))
     if config.labels:
@@ -130,6 +145,19 @@ def prepare_data(
         generator = torch.Generator().manual_seed(config.noise_seed)
         data = add_noise(data, config.noise_kind, config.noise, generator)
     return data
+
+
+def embed(
+    config: RunConfig, data: LabelledData, device: torch.device, progress: Progress | None = None
+) -> LabelledData:
+    """The data with a frozen backbone's features for images."""
+    size, skip = config.image_size, config.skip_unreadable
+    return embed_data(data, frozen_backbone(config), size, device, skip, progress)
+
+
+def frozen_backbone(config: RunConfig) -> nn.Module:
+    assert config.backbone
+    return load_backbone(config.backbone, config.weights or "pretrained", config.image_size)
 
 
 def check_own(data: LabelledData) -> None:
@@ -161,9 +189,13 @@ def build_network(
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
     outputs = len(data.class_names) + extra_outputs
-    model = build_model(config.model, outputs, channels, size, config.dropout)
-    if config.weights:
-        load_weights(model, config.weights, config.model)
+    if config.backbone and config.fine_tune:
+        weights = config.weights or "pretrained"
+        model = load_fine_tuned(config.backbone, weights, outputs, size, config.dropout)
+    else:
+        model = build_model(config.model, outputs, channels, size, config.dropout)
+        if config.weights and not config.backbone:
+            load_weights(model, config.weights, config.model)
     moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     return moved
 

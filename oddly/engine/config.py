@@ -30,6 +30,8 @@ class RunConfig:
     """Fetch an official dataset that is missing."""
     skip_unreadable: bool = False
     """Leave unreadable images out instead of stopping."""
+    pool_splits: bool = False
+    """Train on train, val and test together: every label is to be judged."""
     flip: bool | None = None
     """Mirror training images at random; None: as suits the data (image files: yes)."""
     noise: float = 0.0
@@ -46,8 +48,12 @@ class RunConfig:
 
     model: str | None = None
     """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    backbone: str | None = None
+    """A timm network: frozen, and `model` trains on its features; or fine-tuned."""
     weights: str | None = None
-    """Where to start from: a file of weights, or `pretrained` for those that timm fetches."""
+    """The backbone's or else the model's: packaged, pretrained or a file; None: new ones."""
+    fine_tune: bool = False
+    """Train the whole backbone instead of a model on its features."""
     dropout: float = 0.0
     """Dropout inside the network, where it has any."""
 
@@ -92,6 +98,8 @@ class RunConfig:
         for name, (low, high) in RANGES.items():
             _check_range(name, getattr(self, name), low, high)
         _check_range("warmup", self.warmup, 0, self.epochs)
+        if self.backbone is None and self.fine_tune:
+            raise InputError("fine_tune belongs to a backbone: name it too")
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
         """The same run with every `None` that the data's recipe answers filled in."""

@@ -74,6 +74,8 @@ class Feed:
             ) from None
 
     def _prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
+        if images.is_floating_point():  # features: neither pixels to mirror nor levels to scale
+            return images.float()
         if generator is not None:
             images = augment(images, self.augment, generator)
         elif self.augment.crop:

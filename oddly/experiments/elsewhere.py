@@ -13,7 +13,7 @@ from oddly.data import load_data
 from oddly.data.base import DataOptions, Split
 from oddly.data.cifar import find_folder
 from oddly.data.imagenet import find_synsets, list_synsets
-from oddly.data.images import ImageFiles
+from oddly.data.source import ImageFiles
 from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict

@@ -1,4 +1,4 @@
-"""Any architecture of the timm package (an optional extra), without pretrained weights."""
+"""Any architecture of the timm package, fitted to our images."""
 
 from __future__ import annotations
 
@@ -37,7 +37,19 @@ def nearest_timm_names(name: str) -> list[str]:
 def build_timm_model(
     name: str, num_classes: int, in_channels: int, image_size: int, dropout: float = 0.0
 ) -> nn.Module:
-    """`timm.create_model`, fitted to our images and tried on one of them."""
+    """A freshly initialised timm network."""
+    return create_timm_model(name, num_classes, in_channels, image_size, dropout)
+
+
+def create_timm_model(
+    name: str,
+    num_classes: int,
+    in_channels: int,
+    image_size: int,
+    dropout: float = 0.0,
+    pretrained: bool = False,
+) -> nn.Module:
+    """`timm.create_model`, fitted to our images and tried on one of them; 0 classes: no head."""
     timm = import_timm()
     if not timm.is_model(name):
         near = nearest_timm_names(name)
@@ -49,8 +61,10 @@ def build_timm_model(
         options["img_size"] = image_size
     try:
         model: nn.Module = timm.create_model(
-            name, pretrained=False, num_classes=num_classes, in_chans=in_channels, **options
+            name, pretrained=pretrained, num_classes=num_classes, in_chans=in_channels, **options
         )
+    except OSError as error:  # no network, or a hub that refuses
+        raise _unreachable(name, error) from error
     except (TypeError, ValueError, AssertionError, RuntimeError, ZeroDivisionError) as error:
         raise _misfit(name, in_channels, image_size, dropout, error) from error
     if dropout and not _drops(model, dropout):
@@ -75,6 +89,14 @@ def _try_one_image(model: nn.Module, in_channels: int, image_size: int) -> None:
     was_training = model.training
     model.eval()(torch.zeros(1, in_channels, image_size, image_size))
     model.train(was_training)
+
+
+def _unreachable(name: str, error: Exception) -> InputError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return InputError(
+        f"the pretrained weights of '{name}' cannot be fetched: {reason[:200]}; give a file with"
+        " --weights FILE"
+    )
 
 
 def _misfit(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +13,7 @@ from oddly.models.timm_model import import_timm
 
 def load_weights(model: nn.Module, weights: str, name: str) -> None:
     """Put in every tensor that fits by name and shape; only the final layer may be left out."""
-    state = _fetch(name) if weights == "pretrained" else _read(Path(weights))
+    state = _fetch(name) if weights == "pretrained" else read_state(Path(weights))
     own = model.state_dict()
     fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
     missing = [k for k in own if k not in fitting]
@@ -37,18 +36,22 @@ def _fetch(name: str) -> dict[str, Tensor]:
     return state
 
 
-def _read(path: Path) -> dict[str, Tensor]:
+def read_state(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file by name, however a training script has wrapped them."""
     if not path.is_file():
-        raise InputError(f"weights {path}: no such file")
+        raise InputError(f"weights {path}: no such file; or say pretrained, or packaged")
     try:
         if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
+            from safetensors.torch import load_file as load_safetensors
 
-            return load_file(path)
-        state: Any = torch.load(path, map_location="cpu", weights_only=True)
+            return load_safetensors(path)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(f"weights {path} cannot be read: {reason}") from None
-    if not isinstance(state, dict) or not all(isinstance(v, Tensor) for v in state.values()):
-        raise InputError(f"weights {path}: not a plain state dict")
-    return state
+    for key in ("state_dict", "model"):  # how training scripts wrap it
+        if isinstance(state, dict) and isinstance(state.get(key), dict):
+            state = state[key]
+    if not isinstance(state, dict) or not all(isinstance(t, Tensor) for t in state.values()):
+        raise InputError(f"weights {path} is not a state dict (names and tensors)")
+    return {name.removeprefix("module."): tensor for name, tensor in state.items()}

@@ -10,7 +10,7 @@ from PIL import Image
 
 from oddly.data import load_data
 from oddly.data.base import DataOptions
-from oddly.data.images import ImageFiles
+from oddly.data.source import ImageFiles
 from oddly.errors import InputError
 from oddly.experiments.made_trees import CLOTHES, SYNSETS, TEST, TRAIN, make_all
 

@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 
 from oddly.data import synthetic
 from oddly.data.base import Augment, Split
-from oddly.data.images import ImageFiles
+from oddly.data.source import ImageFiles
 from oddly.engine.feed import Feed, batch_sizes, make_feed
 from oddly.errors import InputError
 

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from oddly.core import Verdict
 from oddly.core.counterfactual import Counterfactual
 from oddly.data import synthetic
-from oddly.data.images import ImageFiles
+from oddly.data.source import ImageFiles
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import Predictions, predict

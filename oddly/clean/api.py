@@ -1,0 +1,208 @@
+"""`oddly.clean`: from a folder or table of images to a verdict on every label."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from oddly.clean.duplicates import find_duplicates
+from oddly.clean.export import EXPORTS
+from oddly.clean.findings import suspects_of
+from oddly.clean.leave import (
+    check_copy_to,
+    copy_cleaned,
+    write_duplicates,
+    write_unreadable,
+    write_verdicts_csv,
+)
+from oddly.clean.look import Looked, look
+from oddly.clean.settings import choose
+from oddly.clean.survey import about_lookalikes, survey
+from oddly.clean.watch import CleanWatcher
+from oddly.data import load_data
+from oddly.data.base import DataOptions, LabelledData
+from oddly.data.files import about_unreadable
+from oddly.engine.api import check_resume
+from oddly.engine.build import choose_device
+from oddly.engine.config import RunConfig, sort_options
+from oddly.engine.loop import run_config
+from oddly.engine.outcome import describe_device
+from oddly.engine.resume import resumed_config
+from oddly.errors import InputError, unknown_name
+from oddly.methods import build_method, settings_of
+from oddly.records import Run, RunWriter, environment
+from oddly.report import write_report
+
+LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
+EXPORTED = ("suspects.txt", "cleanlab.csv", "label_studio.json")
+
+
+def clean(
+    path: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    overwrite: bool = False,
+    skip_unreadable: bool = False,
+    top: int | None = None,
+    copy_to: str | Path | None = None,
+    export: Sequence[str] = (),
+    watcher: CleanWatcher | None = None,
+    **options: Any,
+) -> Run:
+    """Find the wrong labels of a dataset and return the run folder as an object.
+
+        run = oddly.clean("photos/")
+        run.verdicts.query("not keep").sort_values("score", ascending=False)
+
+    `path`: an image folder (class sub-folders), a CSV/Parquet table of path and label, or a
+    Hugging Face dataset folder. Settings are chosen from the data; `options` override them: any
+    field of `RunConfig` (image_size, model, backbone, weights, fine_tune, epochs, …) or setting
+    of the method (prune_after, percentile, …).
+    `resume` goes on with the run in `out`; a finished one is only exported or copied again.
+    """
+    _check_wishes(top, export)
+    watcher = watcher or CleanWatcher()
+    if resume:
+        folder = check_resume(out, overwrite)
+        config, listed = _resumed(folder, path, skip_unreadable, options), None
+        if copy_to is not None:
+            check_copy_to(Path(copy_to), config.data)
+    else:
+        folder = choose_out(path, out)
+        if copy_to is not None:  # before an hour is spent, and before anything is written
+            check_copy_to(Path(copy_to), os.path.abspath(os.path.expanduser(str(path))))
+        config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
+    if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
+        run = _work(folder, config, listed, watcher)
+    _hand_out(run, top, copy_to, export, watcher)
+    return run
+
+
+def _hand_out(
+    run: Run,
+    top: int | None,
+    copy_to: str | Path | None,
+    export: Sequence[str],
+    watcher: CleanWatcher,
+) -> None:
+    """Write what was wished for besides the run folder."""
+    suspects = suspects_of(run, top)
+    for name in export:
+        watcher.note(f"written: {EXPORTS[name](run, suspects)}")
+    if copy_to is not None:
+        number = copy_cleaned(run, Path(copy_to))
+        watcher.note(f"written: {copy_to}, {number:,} examples")
+
+
+def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
+    """The folder asked for, or one named after the data."""
+    if path is None:
+        raise InputError("say what to clean: an image folder, a table or a Hugging Face folder")
+    if out is not None:
+        return Path(out)
+    return Path("runs") / f"{Path(os.path.realpath(path)).stem}-clean"
+
+
+def _check_wishes(top: int | None, export: Sequence[str]) -> None:
+    for name in export:
+        if name not in EXPORTS:
+            raise unknown_name("export", name, EXPORTS)
+    if top is not None and top < 1:
+        raise InputError(f"--top must be at least 1, not {top}")
+
+
+def _begin(
+    path: str | Path | None,
+    folder: Path,
+    overwrite: bool,
+    skip_unreadable: bool,
+    options: Mapping[str, Any],
+    watcher: CleanWatcher,
+) -> tuple[RunConfig, LabelledData]:
+    """List the images, choose settings, open the run folder; nothing has been decoded yet."""
+    asked, settings = sort_options(options)
+    build_method(str(asked.get("method", "odd")), settings)  # a misspelt setting is told at once
+    asked |= {"settings": settings, "skip_unreadable": skip_unreadable}
+    source = os.path.abspath(os.path.expanduser(str(path)))
+    listed = _list(source, skip_unreadable)
+    device = choose_device(str(asked.get("device", "auto")))
+    config, choices = choose(source, survey(listed), asked, _name_device(device))
+    writer = RunWriter.create(
+        folder, _complete(config), environment(describe_device(device)), overwrite
+    )
+    for name in (*LEFT, *EXPORTED):
+        (writer.path / name).unlink(missing_ok=True)
+    watcher.chosen(choices, folder)
+    for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
+        watcher.note(note)
+    return config, replace(listed, notes=())
+
+
+def _list(source: str, skip_unreadable: bool) -> LabelledData:
+    if not os.path.exists(source):
+        raise InputError(f"{source}: no such file or folder")
+    options = DataOptions(pool_splits=True, decode=False, skip_unreadable=skip_unreadable)
+    return load_data(source, options)
+
+
+def _name_device(device: torch.device) -> str:
+    if device.type != "cpu":
+        return str(describe_device(device)["device_name"])
+    return f"cpu, {torch.get_num_threads()} threads"
+
+
+def _complete(config: RunConfig) -> dict[str, Any]:
+    """What config.json holds: also the method's settings that nobody gave."""
+    method, _ = build_method(config.method, config.settings)
+    settings = {name: getattr(method, name) for name in settings_of(config.method)}
+    return {**config.to_dict(), "settings": settings}
+
+
+def _resumed(
+    folder: Path, path: str | Path | None, skip_unreadable: bool, options: Mapping[str, Any]
+) -> RunConfig:
+    """The run's own config; only now may somebody agree to leave unreadable images out."""
+    source = None if path is None else str(path)
+    config = resumed_config(folder, source, options)
+    return replace(config, skip_unreadable=config.skip_unreadable or skip_unreadable)
+
+
+def _work(
+    folder: Path, config: RunConfig, listed: LabelledData | None, watcher: CleanWatcher
+) -> Run:
+    """Look at every image, train, judge, and leave everything in the run folder."""
+    listed = listed or replace(_list(config.data, config.skip_unreadable), notes=())
+    device = choose_device(config.device)
+    try:
+        looked = look(listed, config, folder, device, watcher.reading)
+    finally:
+        watcher.end()
+    write_unreadable(folder, looked.unreadable)
+    _tell_unreadable(looked, config, folder, watcher)
+    groups = find_duplicates(looked.data.train, looked.source, looked.digests)
+    write_duplicates(folder, groups, looked.data)
+    run = run_config(config, folder, looked.data, resume=True, watcher=watcher)
+    write_verdicts_csv(run)
+    write_report(run)
+    return run
+
+
+def _tell_unreadable(
+    looked: Looked, config: RunConfig, folder: Path, watcher: CleanWatcher
+) -> None:
+    bad = [f"{name} ({why})" for name, why in looked.unreadable.items()]
+    total = len(bad) + len(looked.data.train)
+    try:
+        for note in about_unreadable(bad, total, config.skip_unreadable):
+            watcher.note(f"{note}; all in {folder / 'unreadable.csv'}")
+    except InputError as error:
+        go_on = f"oddly clean --resume --skip-unreadable --out {folder}"
+        raise InputError(f"{error}: {go_on} (all in {folder / 'unreadable.csv'})") from None
+    if len(set(looked.data.train.labels.tolist())) < 2:
+        raise InputError("the images that can be read are all of one class; two are needed")

@@ -1,0 +1,84 @@
+"""Images that occur more than once: found by their pixels, confirmed by their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from oddly.data.base import Split
+from oddly.data.images import pixel_digest
+from oddly.data.source import ImageSource
+from oddly.pictures import Unreadable
+
+SAME_FILE, SAME_PIXELS = "same file content", "same pixels"
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """One picture under several ids."""
+
+    places: tuple[int, ...]
+    labels: tuple[int, ...]
+    same: str
+    """What they share: the file's bytes, or only the decoded pixels."""
+
+    @property
+    def conflicting(self) -> bool:
+        """Whether they bear different labels: at least one of those is wrong."""
+        return len(set(self.labels)) > 1
+
+
+def find_duplicates(
+    split: Split, source: ImageSource, digests: Sequence[bytes]
+) -> list[Duplicates]:
+    """Groups of the same picture, conflicting ones first.
+
+    `digests` (of the pixels as the network saw them, one per example) name the candidates; only
+    what is also the same at full size counts.
+    """
+    labels = split.labels.tolist()
+    found = []
+    for candidates in _group(range(len(digests)), digests):
+        for places, same in _confirm(source, candidates):
+            found.append(Duplicates(tuple(places), tuple(labels[i] for i in places), same))
+    return sorted(found, key=lambda group: (not group.conflicting, group.places))
+
+
+def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:
+    """Places with equal digests, where there are several."""
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for place, digest in zip(places, digests, strict=True):
+        groups[digest].append(place)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _confirm(source: ImageSource, candidates: Sequence[int]) -> Iterator[tuple[list[int], str]]:
+    """Which of the candidates really are one picture."""
+    contents = [_content_digest(source, i) for i in candidates]
+    if len(set(contents)) == 1:
+        yield list(candidates), SAME_FILE
+        return
+    by_place = dict(zip(candidates, contents, strict=True))
+    for group in _group(candidates, [_full_digest(source, i) for i in candidates]):
+        same_file = len({by_place[i] for i in group}) == 1
+        yield group, SAME_FILE if same_file else SAME_PIXELS
+
+
+def _content_digest(source: ImageSource, place: int) -> bytes:
+    try:
+        content = source.source(place)
+        if isinstance(content, bytes):
+            return hashlib.blake2b(content, digest_size=16).digest()
+        with open(content, "rb") as file:
+            return hashlib.file_digest(file, "blake2b").digest()
+    except (OSError, Unreadable):  # gone since it was read: like nothing else
+        return f"gone {place}".encode()
+
+
+def _full_digest(source: ImageSource, place: int) -> bytes:
+    try:
+        return pixel_digest(source.source(place))
+    except Unreadable:
+        return f"gone {place}".encode()

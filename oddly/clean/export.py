@@ -1,0 +1,121 @@
+"""A run's verdicts for other tools; each format as that tool's documentation gives it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+import pandas as pd
+
+from oddly.clean.leave import data_root, locate, write_csv
+from oddly.records import Run, write_atomic, write_json
+
+
+def export_ids(run: Run, suspects: pd.DataFrame) -> Path:
+    """The suspects' ids, one per line, most suspicious first."""
+    path = run.path / "suspects.txt"
+    write_atomic(path, "".join(f"{name}\n" for name in suspects.id))
+    return path
+
+
+def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
+    """The columns of `Datalab.get_issues("label")`, for every example in the order of the data.
+
+    label_score lies in 0..1, low is suspicious: 1 / (1 + exp(score - threshold)), so that 0.5 is
+    the threshold.
+    """
+    verdicts = run.verdicts
+    path = run.path / "cleanlab.csv"
+    header = ("id", "is_label_issue", "label_score", "given_label", "predicted_label")
+    flagged = verdicts.id.isin(set(suspects.id))
+    rows = zip(
+        verdicts.id,
+        flagged,
+        np.round(label_scores(verdicts), 6),
+        verdicts.given_name,
+        verdicts.suggested_name,
+        strict=True,
+    )
+    write_csv(path, header, rows)
+    return path
+
+
+def label_scores(verdicts: pd.DataFrame) -> Any:
+    distance = (verdicts.score - verdicts.threshold).astype("float64").fillna(-50.0)
+    return 1 / (1 + np.exp(distance.clip(-50, 50).to_numpy()))
+
+
+def export_fiftyone(run: Run, suspects: pd.DataFrame) -> Path:
+    """A FiftyOneImageClassificationDataset folder: labels.json, and data.json for the files."""
+    folder = run.path / "fiftyone"
+    folder.mkdir(exist_ok=True)
+    root = data_root(run)
+    labels = {}
+    flagged = set(suspects.id)
+    for row in run.verdicts.itertuples():
+        labels[row.id] = {
+            "label": row.given_name,
+            "attributes": {
+                "suspect": row.id in flagged,
+                "suggested": _text(row.suggested_name),
+                "suggested_confidence": _number(row.suggested_confidence),
+                "score": _number(row.score),
+            },
+        }
+    classes = list(dict.fromkeys(run.verdicts.given_name))
+    write_json(folder / "labels.json", {"classes": classes, "labels": labels})
+    write_json(folder / "data.json", {name: locate(root, name) for name in run.verdicts.id})
+    return folder
+
+
+def export_label_studio(run: Run, suspects: pd.DataFrame) -> Path:
+    """Tasks with a prediction each, for `<Choices name="label" toName="image">`.
+
+    Images are named as Label Studio's local storage serves them, from the folder of the data.
+    """
+    path = run.path / "label_studio.json"
+    tasks = [_task(row, data_root(run)) for row in suspects.itertuples()]
+    write_json(path, tasks)
+    return path
+
+
+def _task(row: Any, root: str) -> dict[str, Any]:
+    served = quote(os.path.relpath(locate(root, row.id), os.path.dirname(root)))
+    task: dict[str, Any] = {
+        "data": {
+            "image": f"/data/local-files/?d={served}",
+            "id": row.id,
+            "given_label": row.given_name,
+        }
+    }
+    if (suggested := _text(row.suggested_name)) is not None:
+        result = {
+            "from_name": "label",
+            "to_name": "image",
+            "type": "choices",
+            "value": {"choices": [suggested]},
+        }
+        confidence = _number(row.suggested_confidence)
+        prediction = {"model_version": "oddly", "score": confidence, "result": [result]}
+        task["predictions"] = [prediction]
+    return task
+
+
+def _text(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    return None if pd.isna(value) else round(float(value), 6)
+
+
+EXPORTS: dict[str, Callable[[Run, pd.DataFrame], Path]] = {
+    "cleanlab": export_cleanlab,
+    "fiftyone": export_fiftyone,
+    "label-studio": export_label_studio,
+    "ids": export_ids,
+}

@@ -1,0 +1,69 @@
+"""What a cleaned run found, in the numbers a person asks for first."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from oddly.records import Run
+
+LISTED = 5  # classes and pairs that are named
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The end of `oddly clean`, before anybody prints it."""
+
+    images: int
+    unreadable: int
+    suspects: int
+    estimated_noise: dict[str, float] | None
+    """rate, low, high; None where there were too few images to tell."""
+    classes: Sequence[tuple[str, int, int]]
+    """Most hit first: name, suspects, images."""
+    pairs: Sequence[tuple[str, str, int]]
+    """Most frequent first: given, suggested, how often."""
+    duplicates: int
+    """Pictures that occur more than once."""
+    conflicting: int
+    """Of those, how many under different labels."""
+
+
+def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
+    """What the verdict would remove, worst first; with a budget, the `top` worst of all.
+
+    A budget larger than the verdict goes on with the most suspicious of what it kept.
+    """
+    ranked = run.verdicts.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
+    return ranked[~ranked.keep] if top is None else ranked.head(top)
+
+
+def summarise(run: Run) -> Findings:
+    """Count what a finished run found."""
+    duplicates = _rows(run, "duplicates.csv")
+    verdicts = run.verdicts
+    suspects = verdicts[~verdicts.keep]
+    sizes: Any = verdicts.given_name.value_counts()
+    hit: Any = suspects.given_name.value_counts()
+    moved = suspects[suspects.suggested_label != suspects.given_label]
+    pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
+    pairs = pairs.sort_values(ascending=False, kind="stable")
+    return Findings(
+        images=len(verdicts),
+        unreadable=len(_rows(run, "unreadable.csv")),
+        suspects=len(suspects),
+        estimated_noise=run.summary.get("estimated_noise"),
+        classes=[(str(n), int(k), int(sizes[n])) for n, k in hit.items() if k][:LISTED],
+        pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
+        duplicates=len({row["group"] for row in duplicates}),
+        conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
+    )
+
+
+def _rows(run: Run, name: str) -> list[dict[str, str]]:
+    with open(run.path / name, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))

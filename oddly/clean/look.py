@@ -1,0 +1,80 @@
+"""Look at every image once: features or pixels, and which of them cannot be read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from oddly.data.base import DataOptions, LabelledData
+from oddly.data.files import at_size, measure, without
+from oddly.data.source import ImageSource, decode_files
+from oddly.engine.build import frozen_backbone
+from oddly.engine.config import RunConfig
+from oddly.engine.embed import FeatureCache, Progress, embed_images, features_data, with_features
+from oddly.errors import InputError
+
+FEATURES = "features"
+"""Folder of a run that holds what a backbone saw, so that no image is looked at twice."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What one look yields."""
+
+    data: LabelledData
+    """The readable examples, ready to train on."""
+    source: ImageSource
+    """Their images."""
+    digests: Sequence[bytes]
+    """One per readable example; equal where the network sees the same. Empty: not known."""
+    unreadable: Mapping[str, str]
+    """Id → reason."""
+
+
+def look(
+    listed: LabelledData,
+    config: RunConfig,
+    folder: Path,
+    device: torch.device,
+    progress: Progress | None,
+) -> Looked:
+    """Embed or decode all listed images; those that cannot be read are told, not refused."""
+    total = len(listed.train)
+    tell = None if progress is None else lambda done: progress(done, total)
+    listed = at_size(listed, config.image_size)
+    source = listed.train.images
+    assert isinstance(source, ImageSource)
+    digests: Sequence[bytes] = ()
+    bad: Mapping[int, str]
+    if config.backbone and not config.fine_tune:
+        cache = FeatureCache(folder / FEATURES, _key(config))
+        found = embed_images(source, lambda: frozen_backbone(config), device, cache, tell)
+        cache.drop_unused()
+        digests, bad = found.digests, found.unreadable
+        data = features_data(listed, with_features(listed.train, found))
+    else:
+        images, bad = decode_files(source, DataOptions().memory_limit, tell)
+        data = replace(listed, train=replace(without(listed.train, bad), images=images))
+        if not len(data.train):
+            raise InputError(f"{data.name}: none of its {total:,} images can be read")
+        mean, std = measure(data.train)
+        data = replace(data, mean=mean, std=std)
+        if isinstance(images, Tensor):
+            digests = [hashlib.blake2b(i.numpy().tobytes()).digest() for i in images]
+    stay = [i for i in range(total) if i not in bad]
+    ids = listed.train.ids
+    return Looked(data, source.subset(stay), digests, {ids[i]: why for i, why in bad.items()})
+
+
+def _key(config: RunConfig) -> str:
+    """What features depend on besides the images; a file of weights by its content."""
+    weights = config.weights or ""
+    if Path(weights).is_file():
+        with open(weights, "rb") as file:
+            weights = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"{config.backbone} {weights}"

@@ -1,0 +1,158 @@
+"""Settings for a dataset nobody has told us about: each with its reason, each can be overridden."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from oddly.clean.survey import Survey
+from oddly.data.files import choose_recipe
+from oddly.engine.config import RunConfig
+from oddly.engine.embed import head_recipe
+from oddly.errors import InputError
+from oddly.models.backbone import PACKAGED
+
+TINY = 16  # pixels: images below hold nothing that a network trained on photographs knows
+SMALL = 64  # pixels: below, a network from scratch takes them as they are
+BACKBONE_SIZE = 160  # also for images of 32 pixels: at 128 and 96 fewer wrong labels were found
+TUNE_EPOCHS = 12
+FEW = 300  # images: with fewer, no sentinels can be planted
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One setting, its value in words, and why."""
+
+    name: str
+    value: str
+    reason: str
+
+
+def choose(
+    source: str, found: Survey, asked: Mapping[str, Any], device: str
+) -> tuple[RunConfig, list[Choice]]:
+    """The run for this data; what was asked for wins over what would be chosen.
+
+    `asked`: fields of `RunConfig`, and the method's settings under `settings`.
+    """
+    kind, why = _choose_kind(found, asked)
+    values: dict[str, Any] = {"pool_splits": True, **(chosen := KINDS[kind](found)), **asked}
+    values["settings"] = {**chosen.get("settings", {}), **asked.get("settings", {})}
+    if kind == "fine-tuned":
+        values["model"] = values["backbone"]
+    config = fill_weights(RunConfig(source, **values))
+    return config, _explain(config, found, asked, why, device)
+
+
+def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
+    """Frozen features, a fine-tuned backbone, or a network from scratch."""
+    if asked.get("weights") and not asked.get("backbone") and asked["weights"] != "packaged":
+        raise InputError("--weights FILE or pretrained belong to a --backbone: name it")
+    if asked.get("fine_tune"):
+        if asked.get("model"):
+            raise InputError("--fine-tune trains a --backbone; leave --model out")
+        return "fine-tuned", "asked for"
+    if asked.get("backbone") or asked.get("weights"):
+        return "frozen", "asked for"
+    if asked.get("model"):
+        return "scratch", "asked for"
+    if found.short_side is not None and found.short_side < TINY:
+        return "scratch", f"images of {found.short_side} pixels say nothing to a network for photos"
+    return "frozen", "each image is looked at once; a small head then trains in seconds"
+
+
+def _frozen(found: Survey) -> dict[str, Any]:
+    recipe = asdict(head_recipe(found.images, found.classes))
+    # Even a few: what is drawn from the weights supposes features of another length than these.
+    settings = {"counterfactual": "sentinels"}
+    return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}
+
+
+def _fine_tuned(found: Survey) -> dict[str, Any]:
+    return {
+        "backbone": PACKAGED,
+        "image_size": BACKBONE_SIZE,
+        "epochs": TUNE_EPOCHS,
+        "batch_size": max(16, min(64, found.images // 20)),
+        "learning_rate": 0.01,
+        "weight_decay": 1e-4,
+    }
+
+
+def _from_scratch(found: Survey) -> dict[str, Any]:
+    side = found.short_side or 32
+    size = max(8, min(32, side)) if side < SMALL else 64
+    return {"image_size": size, **asdict(choose_recipe(found.images))}
+
+
+KINDS = {"frozen": _frozen, "fine-tuned": _fine_tuned, "scratch": _from_scratch}
+
+
+def fill_weights(config: RunConfig) -> RunConfig:
+    """A backbone without a word about its weights: the packaged ones where they fit."""
+    if config.backbone is None or config.weights is not None:
+        return config
+    return replace(config, weights="packaged" if config.backbone == PACKAGED else "pretrained")
+
+
+def _explain(
+    config: RunConfig, found: Survey, asked: Mapping[str, Any], why: str, device: str
+) -> list[Choice]:
+    """The table that the user reads before anything starts."""
+
+    def reason(name: str, otherwise: str) -> str:
+        return "asked for" if name in asked else otherwise
+
+    side = "unknown size" if found.short_side is None else f"{found.short_side} px"
+    network, size_reason = _describe_network(config)
+    few = found.images < FEW and config.settings.get("counterfactual") != "sentinels"
+    threshold = "the final layer's weights" if few else "labels replaced on purpose"
+    percentile = config.settings.get("percentile")
+    prune_after = config.settings.get("prune_after")
+    return [
+        Choice("images", f"{found.images:,}, mostly {side}", "short side, from the headers"),
+        Choice("classes", _describe_classes(found), _judge_balance(found)),
+        Choice("network", network, why),
+        Choice("image size", f"{config.image_size} px", reason("image_size", size_reason)),
+        Choice(
+            "epochs",
+            f"{config.epochs} of batches of {config.batch_size}",
+            reason("epochs", "enough for such a network, steps enough for so many images"),
+        ),
+        Choice(
+            "prune after",
+            "found while training" if prune_after is None else f"epoch {prune_after}",
+            "when it begins to memorise" if prune_after is None else "asked for",
+        ),
+        Choice(
+            "threshold",
+            f"from {threshold}" + ("" if percentile is None else f", percentile {percentile:g}"),
+            f"fewer than {FEW} images" if few else "2 % of them, at least 300 or a tenth",
+        ),
+        Choice("device", device, "the best there is" if config.device == "auto" else "asked for"),
+    ]
+
+
+def _describe_network(config: RunConfig) -> tuple[str, str]:
+    if config.backbone and config.fine_tune:
+        return f"{config.backbone}, {config.weights} weights, fine-tuned", "as for frozen features"
+    if config.backbone:
+        reason = "detail enough; larger costs more time than it finds"
+        return f"{config.backbone}, {config.weights} weights, frozen", reason
+    return f"{config.model}, from scratch", "near the images' own"
+
+
+def _describe_classes(found: Survey) -> str:
+    sizes = f"{found.smallest_class:,}"
+    if found.largest_class != found.smallest_class:
+        sizes += f" to {found.largest_class:,}"
+    return f"{found.classes:,}, of {sizes} images"
+
+
+def _judge_balance(found: Survey) -> str:
+    if found.smallest_class < 5:
+        return "classes under 5 images are kept whole: too small to judge"
+    if found.imbalance >= 10:
+        return "uneven: rare classes lose more right labels, look at them with care"
+    return "even enough" if found.imbalance < 3 else "somewhat uneven"

@@ -1,0 +1,163 @@
+"""oddly clean: the wrong labels of a folder of images."""
+
+from __future__ import annotations
+
+import json as json_format
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from oddly.cli.app import (
+    Json,
+    app,
+    describe,
+    err_console,
+    fail,
+    given_options,
+    in_panel,
+    out_console,
+)
+
+if TYPE_CHECKING:
+    from oddly.clean.findings import Findings
+    from oddly.records import Run
+
+DATA, CHOICES, WRITE, RUN = "Data", "Overrides", "What to write", "Run"
+SOURCE = (
+    "A folder with one sub-folder per class, a CSV/Parquet table of path and label, or a Hugging"
+    " Face dataset folder. Not needed with --resume."
+)
+
+
+@app.command()
+def clean(
+    context: typer.Context,
+    path: Annotated[str | None, typer.Argument(metavar="PATH", help=SOURCE)] = None,
+    out: Annotated[Path | None, in_panel(RUN, "Run folder (default: runs/PATH-clean).")] = None,
+    resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
+    overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
+    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    seed: Annotated[int, in_panel(RUN, "Of initialisation and order.")] = 0,
+    json: Json = False,
+    skip_unreadable: Annotated[
+        bool, in_panel(DATA, "Leave unreadable images out.", "--skip-unreadable")
+    ] = False,
+    labels: Annotated[
+        str | None, in_panel(DATA, "Table of id and label that replaces labels.")
+    ] = None,
+    image_size: Annotated[int | None, in_panel(CHOICES, "Pixels a network sees.")] = None,
+    model: Annotated[
+        str | None, in_panel(CHOICES, "Train this network from scratch, without a backbone.")
+    ] = None,
+    backbone: Annotated[str | None, in_panel(CHOICES, "A timm network, frozen.")] = None,
+    weights: Annotated[
+        str | None, in_panel(CHOICES, "The backbone's: packaged, pretrained or a FILE.")
+    ] = None,
+    fine_tune: Annotated[
+        bool, in_panel(CHOICES, "Train the whole backbone, not a head alone.", "--fine-tune")
+    ] = False,
+    epochs: Annotated[int | None, in_panel(CHOICES)] = None,
+    batch_size: Annotated[int | None, in_panel(CHOICES)] = None,
+    learning_rate: Annotated[float | None, in_panel(CHOICES)] = None,
+    prune_after: Annotated[int | None, in_panel(CHOICES, "E: epochs before pruning.")] = None,
+    percentile: Annotated[
+        float | None, in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones.")
+    ] = None,
+    top: Annotated[
+        int | None, in_panel(WRITE, "Budget: exports hold the N most suspicious.")
+    ] = None,
+    copy_to: Annotated[
+        Path | None,
+        in_panel(WRITE, "A copy without the suspects, into an empty folder; or NAME.csv."),
+    ] = None,
+    export: Annotated[
+        list[str] | None,
+        in_panel(WRITE, "cleanlab, fiftyone, label-studio or ids; may be repeated."),
+    ] = None,
+) -> None:
+    """Find the wrong labels among the images of PATH; nothing in PATH is changed."""
+    given = given_options(context)
+    for name in ("path", "out", "json"):
+        given.pop(name, None)
+    from oddly.clean.api import clean as run_cleaning
+
+    watcher = _make_watcher()
+    try:
+        run = run_cleaning(path, out, watcher=watcher, **given)
+    except KeyboardInterrupt:
+        fail(f"stopped{watcher.how_to_go_on()}", 130)
+    except OSError as error:  # a full disk names no file
+        fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
+    _show(run, top, json)
+
+
+def _make_watcher() -> Any:
+    from rich.table import Table
+
+    from oddly.clean import Choice, CleanWatcher
+    from oddly.terminal import TerminalWatcher
+
+    class Terminal(TerminalWatcher, CleanWatcher):
+        """A table of what was chosen before the bars."""
+
+        command = "clean"
+
+        def chosen(self, choices: Sequence[Choice], folder: Path) -> None:
+            self.folder = folder
+            table = Table(box=None, show_header=False, pad_edge=False)
+            for choice in choices:
+                table.add_row(choice.name, choice.value, choice.reason, style=None)
+            self.console.print(table, highlight=False, markup=False)
+
+    return Terminal(err_console)
+
+
+def _show(run: Run, top: int | None, json: bool) -> None:
+    """The findings, and where to look next."""
+    from oddly.clean.findings import summarise, suspects_of
+
+    findings = summarise(run)
+    if json:
+        print(json_format.dumps({**asdict(findings), "run": str(run.path)}))
+        return
+    for line in _describe(findings):
+        out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if top is not None:
+        out_console.print(f"\nthe {top:,} most suspicious:")
+        for row in suspects_of(run, top).itertuples():
+            line = f"  {row.id}  {row.given_name} → {row.suggested_name}"
+            out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+    place = shlex.quote(str(run.path))
+    next_steps = f"\nreport  {run.path / 'report.html'}\ntables  {run.path / 'verdicts.csv'}"
+    out_console.print(f"{next_steps}\nlook    oddly review {place}", markup=False, soft_wrap=True)
+
+
+def _describe(findings: Findings) -> list[str]:
+    share = 100 * findings.suspects / findings.images
+    lines = [
+        f"{findings.suspects:,} of {findings.images:,} images look mislabelled ({share:.1f} %)"
+    ]
+    if noise := findings.estimated_noise:
+        rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
+        lines.append(f"estimated share of wrong labels: {rate:.1f} % ({low:.1f} to {high:.1f} %)")
+    else:
+        lines.append("too few images for an estimate of how many labels are wrong")
+    if findings.unreadable:
+        lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
+    if findings.duplicates:
+        conflict = f", {findings.conflicting:,} of them under different labels"
+        lines.append(
+            f"{findings.duplicates:,} pictures occur more than once"
+            f"{conflict if findings.conflicting else ''} (duplicates.csv)"
+        )
+    if findings.classes:
+        lines += ["", "classes most hit"]
+        lines += [f"  {name}: {hit:,} of {size:,}" for name, hit, size in findings.classes]
+    if findings.pairs:
+        lines += ["", "given → suggested, most frequent"]
+        lines += [f"  {given} → {other}: {number:,}" for given, other, number in findings.pairs]
+    return lines

@@ -1,0 +1,249 @@
+"""A Hugging Face dataset folder: what `save_to_disk` wrote, or Parquet files as on the hub."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import torch
+
+from oddly.data.base import DataOptions, LabelledData, Split
+from oddly.data.files import load_images
+from oddly.data.image_folder import SPLIT_NAMES
+from oddly.data.listing import first_few, natural, shown, storable
+from oddly.data.source import ImageSource
+from oddly.data.table import LABEL_COLUMNS
+from oddly.errors import InputError
+from oddly.pictures import Unreadable
+
+IMAGE_COLUMNS = ("image", "img", "picture", "photo")
+LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")
+
+
+class ImageRows(ImageSource):
+    """Images inside Arrow tables, as {bytes, path} or as plain bytes."""
+
+    def __init__(self, root: str, column: Any, rows: Sequence[int], stamp: str, size: int) -> None:
+        self.root, self.column, self.rows, self.size = root, column, rows, size
+        self._stamp = stamp
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def source(self, index: int) -> str | bytes:
+        value = self.column[self.rows[index]].as_py()
+        if isinstance(value, dict):
+            path = value.get("path")
+            value = value.get("bytes")
+            if value is None and path:
+                return os.path.join(self.root, path)
+        if not isinstance(value, bytes):
+            raise Unreadable("no image in this row")
+        return value
+
+    def stamp(self, index: int) -> str:
+        return self._stamp
+
+    def name(self, index: int) -> str:
+        return f"{self.root}, row {self.rows[index]}"
+
+    def subset(self, places: Sequence[int]) -> ImageRows:
+        rows = [self.rows[i] for i in places]
+        return ImageRows(self.root, self.column, rows, self._stamp, self.size)
+
+    def resized(self, size: int) -> ImageRows:
+        return ImageRows(self.root, self.column, self.rows, self._stamp, size)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One split: its Arrow table, and class names where the labels are numbers that have any."""
+
+    table: Any
+    names: Mapping[str, Sequence[str]]
+    """Column → names of its classes."""
+
+
+def is_huggingface(folder: Path) -> bool:
+    """Whether the folder is a saved dataset, or holds Parquet files and nothing above them."""
+    if (folder / "dataset_dict.json").is_file() or (folder / "dataset_info.json").is_file():
+        return True
+    return bool(_parquet_files(folder))
+
+
+def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
+    """Images and labels of its splits; an example's id is its split and row, as `train/12`."""
+    splits = _read_parquet(folder) if _parquet_files(folder) else _read_saved(folder)
+    parts = _sort_splits(folder, splits, options.pool_splits)
+    image, label = _find_columns(folder, next(iter(splits.values())))
+    texts = {name: _label_texts(folder, split, label) for name, split in splits.items()}
+    class_names = _class_names(folder, splits, label, [t for n in parts["train"] for t in texts[n]])
+    train, test = (
+        _join(folder, {name: splits[name] for name in names}, image, texts, class_names, options)
+        if (names := parts.get(kind))
+        else None
+        for kind in ("train", "test")
+    )
+    assert train is not None
+    notes = [f"judged together: {first_few(parts['train'])}"] if len(parts["train"]) > 1 else []
+    name = storable(os.path.basename(os.path.realpath(folder)))
+    return load_images(name, class_names, (train, test), options, notes)
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    """Directly in the folder or in its data/, as on the hub."""
+    return sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
+
+
+def _read_parquet(folder: Path) -> dict[str, _Table]:
+    """Splits by the files' names: train-00000-of-00002.parquet; anything else is train."""
+    by_split: dict[str, list[Path]] = {}
+    for file in _parquet_files(folder):
+        split = file.stem.split("-")[0]
+        by_split.setdefault(split if split.lower() in SPLIT_NAMES else "train", []).append(file)
+    splits = {}
+    for split, files in by_split.items():
+        tables = [_read_file(file) for file in files]
+        try:
+            table = pa.concat_tables(tables)
+        except pa.ArrowException:
+            raise InputError(f"{shown(str(folder))}: its {split} files differ in columns") from None
+        splits[split] = _Table(table, _names_in_schema(tables[0].schema))
+    return splits
+
+
+def _read_file(file: Path) -> Any:
+    try:
+        with pa.parquet.ParquetFile(file) as parquet:
+            return parquet.read()
+    except (pa.ArrowException, OSError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{shown(str(file))} cannot be read: {shown(reason)}") from None
+
+
+def _names_in_schema(schema: Any) -> dict[str, Sequence[str]]:
+    """Class names as `datasets` writes them into a file's metadata."""
+    try:
+        about = json.loads((schema.metadata or {})[b"huggingface"])
+        features = about["info"]["features"]
+        return {k: f["names"] for k, f in features.items() if isinstance(f, dict) and "names" in f}
+    except (KeyError, ValueError, TypeError):
+        return {}
+
+
+def _read_saved(folder: Path) -> dict[str, _Table]:
+    try:
+        import datasets
+    except ModuleNotFoundError:
+        raise InputError(
+            f'{shown(str(folder))} was saved by the package datasets: pip install "oddly[datasets]"'
+        ) from None
+    try:
+        loaded = datasets.load_from_disk(str(folder))
+    except Exception as error:  # many kinds for a folder cut short
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{shown(str(folder))} cannot be read: {shown(reason)}") from None
+    splits = loaded if isinstance(loaded, dict) else {"train": loaded}
+    made = {}
+    for name, split in splits.items():
+        if split._indices is not None:  # shuffled or filtered: put the rows in their order
+            split = split.flatten_indices(keep_in_memory=True)
+        names = {k: f.names for k, f in split.features.items() if hasattr(f, "names")}
+        made[name] = _Table(split.data.table, names)
+    return made
+
+
+def _sort_splits(folder: Path, splits: Mapping[str, _Table], pool: bool) -> dict[str, list[str]]:
+    """Names of the splits to train on and to test on."""
+    if pool or len(splits) == 1:
+        return {"train": list(splits)}
+    parts: dict[str, list[str]] = {}
+    for name in splits:
+        parts.setdefault(SPLIT_NAMES.get(name.lower(), "other"), []).append(name)
+    if "train" not in parts:
+        raise InputError(f"{shown(str(folder))} has no split train; it has {first_few([*splits])}")
+    return {"train": parts["train"], "test": parts.get("test") or parts.get("val") or []}
+
+
+def _find_columns(folder: Path, split: _Table) -> tuple[str, str]:
+    """The image column by its name, else by its type; the label column by its name."""
+    columns = {name.lower(): name for name in split.table.column_names}
+    image = next((columns[name] for name in IMAGE_COLUMNS if name in columns), None)
+    if image is None:
+        kinds = {n: split.table.schema.field(n).type for n in split.table.column_names}
+        image = next((n for n, kind in kinds.items() if _holds_images(kind)), None)
+    label = next((columns[name] for name in LABEL_NAMES if name in columns), None)
+    label = label or next(iter(split.names), None)
+    for kind, found in (("image", image), ("label", label)):
+        if found is None:
+            raise InputError(
+                f"{shown(str(folder))} has no column {kind}; it has"
+                f" {first_few(split.table.column_names)}"
+            )
+    assert image is not None and label is not None
+    return image, label
+
+
+def _holds_images(kind: Any) -> bool:
+    if pa.types.is_struct(kind):
+        return any(kind.field(i).name == "bytes" for i in range(kind.num_fields))
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
+    """Every row's label as text: the class's name where numbers have names."""
+    if label not in split.table.column_names:
+        raise InputError(f"{shown(str(folder))}: one of its splits has no column {label}")
+    values = split.table[label].to_pylist()
+    empty = [i for i, value in enumerate(values) if value is None or value == -1 or value == ""]
+    if empty:
+        raise InputError(
+            f"{shown(str(folder))}: {len(empty):,} rows without a label, the first is row"
+            f" {empty[0] + 1}"
+        )
+    names = split.names.get(label)
+    if names and all(isinstance(value, int) and 0 <= value < len(names) for value in values):
+        return [str(names[value]) for value in values]
+    return [str(value).strip() for value in values]
+
+
+def _class_names(
+    folder: Path, splits: Mapping[str, _Table], label: str, found: Sequence[str]
+) -> list[str]:
+    present = set(found)
+    if len(present) < 2:
+        only = first_few(sorted(present))
+        raise InputError(f"{shown(str(folder))} has one class only ({only}), two are needed")
+    names = next(iter(splits.values())).names.get(label) or sorted(present, key=natural)
+    return [storable(str(name)) for name in names]
+
+
+def _join(
+    folder: Path,
+    splits: Mapping[str, _Table],
+    image: str,
+    texts: Mapping[str, Sequence[str]],
+    class_names: Sequence[str],
+    options: DataOptions,
+) -> Split:
+    """Some splits as one."""
+    index = {name: k for k, name in enumerate(class_names)}
+    given = [text for name in splits for text in texts[name]]
+    unknown = sorted(set(given) - set(index), key=natural)
+    if unknown:
+        raise InputError(
+            f"{shown(str(folder))}: classes that its train split has not: {first_few(unknown)}"
+        )
+    columns = [chunk for split in splits.values() for chunk in split.table[image].chunks]
+    column = pa.chunked_array(columns)
+    ids = [f"{name}/{row}" for name in splits for row in range(len(texts[name]))]
+    stamp = f"{len(ids)} {column.nbytes}"
+    root = os.path.realpath(folder)
+    source = ImageRows(root, column, range(len(ids)), stamp, options.image_size)
+    return Split(source, torch.tensor([index[text] for text in given]), ids)

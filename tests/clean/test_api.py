@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+import oddly
+from oddly.clean import Choice, CleanWatcher
+from oddly.errors import InputError
+from oddly.records import Run
+from tests.clean.conftest import write_pictures
+
+QUICK = {"model": "resnet8", "epochs": 3, "prune_after": 2, "device": "cpu"}
+
+
+class Listener(CleanWatcher):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.choices: dict[str, str] = {}
+        self.read = 0
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def reading(self, done: int, total: int) -> None:
+        self.read = done
+
+    def chosen(self, choices: Sequence[Choice], folder: Path) -> None:
+        self.choices = {choice.name: choice.value for choice in choices}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def frozen(tiny_weights: Path, **more: Any) -> dict[str, Any]:
+    return {
+        "backbone": "test_efficientnet",
+        "weights": tiny_weights,
+        "image_size": 32,
+        "epochs": 4,
+        "prune_after": 2,
+        "device": "cpu",
+        **more,
+    }
+
+
+def test_tiny_pictures_from_scratch(tmp_path: Path) -> None:
+    truth = write_pictures(tmp_path / "photos", 120, side=8, wrong=12)
+    out, listener = tmp_path / "run", Listener()
+    run = oddly.clean(tmp_path / "photos", out, epochs=8, device="cpu", watcher=listener)
+    assert listener.choices["network"] == "resnet8, from scratch" and listener.read == 360
+    assert set(run.verdicts.id) == set(truth)
+    removed = run.verdicts[~run.verdicts.keep]
+    wrong = {name for name, colour in truth.items() if not name.startswith(colour)}
+    hits = len(wrong & set(removed.id))
+    assert hits >= 30 and len(removed) <= 60  # of 36
+    assert (removed.suggested_name == [truth[name] for name in removed.id]).mean() > 0.8
+    table = rows(out / "verdicts.csv")
+    assert len(table) == 360 and table[0]["keep"] == "False" and table[-1]["keep"] == "True"
+    assert (out / "report.html").exists() and rows(out / "unreadable.csv") == []
+
+
+def test_frozen_features_are_made_once(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:
+    out = tmp_path / "run"
+    run = oddly.clean(photos, out, **frozen(tiny_weights))
+    assert run.config["model"] == "feature_head" and run.config["pool_splits"]
+    assert run.config["data"] == str(photos) and len(run.verdicts) == 36
+    (shard,) = (out / "features").iterdir()
+    before = shard.stat().st_mtime_ns
+    with pytest.raises(InputError, match="holds a finished run"):
+        oddly.clean(photos, out, **frozen(tiny_weights))
+    again = oddly.clean(photos, out, overwrite=True, **frozen(tiny_weights))
+    assert shard.stat().st_mtime_ns == before
+    assert again.verdicts.equals(run.verdicts)
+
+
+def test_a_run_stopped_while_reading_goes_on(
+    photos: Path, tmp_path: Path, tiny_weights: Path
+) -> None:
+    class Impatient(Listener):
+        def begin(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        oddly.clean(photos, out, watcher=Impatient(), **frozen(tiny_weights))
+    assert not Run(out).is_done
+    resumed = oddly.clean(out=out, resume=True)
+    straight = oddly.clean(photos, tmp_path / "other", **frozen(tiny_weights))
+    assert resumed.is_done and resumed.verdicts.equals(straight.verdicts)
+    with pytest.raises(InputError, match="was begun with epochs = 4, not 9"):
+        oddly.clean(out=out, resume=True, epochs=9)
+
+
+def test_unreadable_images_are_listed_and_may_be_skipped(photos: Path, tmp_path: Path) -> None:
+    (photos / "red" / "red3.png").write_bytes(b"junk")
+    (photos / "blue" / "empty.png").write_bytes(b"")
+    out = tmp_path / "run"
+    with pytest.raises(InputError, match=r"2 of 37 images cannot be read.*--resume --skip-unread"):
+        oddly.clean(photos, out, **QUICK)
+    assert rows(out / "unreadable.csv") == [
+        {"id": "blue/empty.png", "reason": "empty file"},
+        {"id": "red/red3.png", "reason": "not an image"},
+    ]
+    run = oddly.clean(out=out, resume=True, skip_unreadable=True)
+    assert len(run.verdicts) == 35 and "red/red3.png" not in set(run.verdicts.id)
+
+
+def test_every_split_is_judged(tmp_path: Path) -> None:
+    truth = write_pictures(tmp_path / "photos" / "train", 8)
+    write_pictures(tmp_path / "photos" / "val", 2)
+    run = oddly.clean(tmp_path / "photos", tmp_path / "run", **QUICK)
+    assert len(run.verdicts) == len(truth) + 6
+    assert {name.split("/")[0] for name in run.verdicts.id} == {"train", "val"}
+
+
+def test_tables_with_missing_files_repeats_and_lookalike_labels(
+    photos: Path, tmp_path: Path
+) -> None:
+    paths = sorted(path.relative_to(tmp_path).as_posix() for path in photos.rglob("*.png"))
+    lines = [f"{path},{path.split('/')[1]}" for path in paths]
+    lines += ["gone.png,red", f"{paths[0]},Red", f"{paths[1]},Red "]
+    table = tmp_path / "table.csv"
+    table.write_text("path,label\n" + "\n".join(lines) + "\n")
+    with pytest.raises(InputError, match="1 of 39 files named in .* do not exist: gone.png"):
+        oddly.clean(table, tmp_path / "run", **QUICK)
+    listener = Listener()
+    run = oddly.clean(
+        table, tmp_path / "run", skip_unreadable=True, overwrite=True, watcher=listener, **QUICK
+    )
+    assert len(run.verdicts) == 38 and f"{paths[0]}#2" in set(run.verdicts.id)
+    assert any("differ only in case or blanks" in note for note in listener.notes)
+    assert rows(tmp_path / "run/unreadable.csv")[0]["reason"] == "no such file or directory"
+    duplicates = rows(tmp_path / "run/duplicates.csv")
+    assert {row["conflicting"] for row in duplicates} == {"true"} and len(duplicates) == 4
+
+
+def test_pictures_of_every_mode_and_name(tmp_path: Path, tiny_weights: Path) -> None:
+    write_pictures(tmp_path / "photos", 6)
+    folder = tmp_path / "photos" / "red" / "nested" / "überall 猫"
+    folder.mkdir(parents=True)
+    for mode in ("L", "1", "P", "RGBA", "LA", "I;16"):
+        Image.new(mode, (20, 30)).save(folder / f"{mode.replace(';', '')}.png")
+    Image.new("CMYK", (500, 20)).save(folder / "cmyk.jpg")
+    run = oddly.clean(tmp_path / "photos", tmp_path / "run", **frozen(tiny_weights))
+    assert len(run.verdicts) == 25
+    assert "red/nested/überall 猫/cmyk.jpg" in set(run.verdicts.id)
+
+
+def test_classes_of_one_image_are_kept(tmp_path: Path, tiny_weights: Path) -> None:
+    write_pictures(tmp_path / "photos", 6)
+    for i in range(30):
+        folder = tmp_path / "photos" / f"rare{i}"
+        folder.mkdir()
+        Image.new("RGB", (12, 12), (i, i, i)).save(folder / "only.png")
+    run = oddly.clean(tmp_path / "photos", tmp_path / "run", **frozen(tiny_weights))
+    rare = run.verdicts[run.verdicts.id.str.startswith("rare")]
+    assert len(rare) == 30 and rare.keep.all()
+
+
+def test_a_hugging_face_folder(tmp_path: Path, photos: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    files = sorted(photos.rglob("*.png"))
+    rows = {
+        "image": [{"bytes": file.read_bytes(), "path": file.name} for file in files],
+        "label": [file.parent.name for file in files],
+    }
+    (tmp_path / "hub").mkdir()
+    pa.parquet.write_table(pa.table(rows), tmp_path / "hub" / "train-00000-of-00001.parquet")
+    run = oddly.clean(tmp_path / "hub", tmp_path / "run", copy_to=tmp_path / "kept.csv", **QUICK)
+    assert list(run.verdicts.id) == [f"train/{i}" for i in range(36)]
+    assert (tmp_path / "kept.csv").read_text().startswith("id,label\n")
+
+
+def test_fine_tuning(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:
+    run = oddly.clean(photos, tmp_path / "run", **frozen(tiny_weights, fine_tune=True))
+    assert run.config["model"] == "test_efficientnet" and len(run.verdicts) == 36
+
+
+def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> None:
+    out, listener = tmp_path / "run", Listener()
+    oddly.clean(photos, out, **QUICK)
+    run = oddly.clean(
+        out=out, resume=True, export=["ids", "cleanlab"], top=5, copy_to=tmp_path / "copy",
+        watcher=listener,
+    )  # fmt: skip
+    assert len((out / "suspects.txt").read_text().splitlines()) == 5
+    copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
+    assert copied == set(run.verdicts[run.verdicts.keep].id)
+    assert sum("written:" in note for note in listener.notes) == 3
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"export": ["cleanlabs"]}, "unknown export 'cleanlabs'; did you mean 'cleanlab'"),
+        ({"top": 0}, "--top must be at least 1"),
+        ({"percentil": 5}, "unknown setting of odd 'percentil'; did you mean 'percentile'"),
+        ({"image_size": 2}, "image_size must be within"),
+        ({"backbone": "resnet18", "weights": "gone.pth"}, "weights gone.pth: no such file"),
+    ],
+)
+def test_bad_wishes(photos: Path, tmp_path: Path, wishes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        oddly.clean(photos, tmp_path / "run", device="cpu", **wishes)
+
+
+def test_bad_sources(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 2)
+    shutil.rmtree(tmp_path / "photos" / "red")
+    shutil.rmtree(tmp_path / "photos" / "blue")
+    (tmp_path / "one.csv").write_text("path,label\nphotos/green/green0.png,a\n")
+    (tmp_path / "cut.parquet").write_bytes(b"PAR1 and no more")
+    for name, words in (
+        ("gone", "no such file or folder"),
+        ("photos", "one class only"),
+        ("one.csv", "one class only"),
+        ("cut.parquet", "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=words):
+            oddly.clean(tmp_path / name, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError, match="say what to clean"):
+        oddly.clean()
+    with pytest.raises(InputError, match="not empty and holds no run"):
+        oddly.clean(write_more(tmp_path), tmp_path / "photos")
+
+
+def write_more(folder: Path) -> Path:
+    write_pictures(folder / "more", 2)
+    return folder / "more"
+
+
+def test_the_summary_is_plain_json(photos: Path, tmp_path: Path) -> None:
+    from dataclasses import asdict
+
+    from oddly.clean.findings import summarise
+
+    shutil.copy(photos / "red" / "red1.png", photos / "blue" / "again.png")
+    run = oddly.clean(photos, tmp_path / "run", **QUICK)
+    found = json.loads(json.dumps(asdict(summarise(run))))
+    assert (found["images"], found["duplicates"], found["conflicting"]) == (37, 1, 1)
+    assert found["suspects"] == int((~run.verdicts.keep).sum())
+    assert sum(hit for _, hit, _ in found["classes"]) == found["suspects"]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from oddly.clean.duplicates import SAME_FILE, SAME_PIXELS, Duplicates, find_duplicates
+from oddly.data.base import Split
+from oddly.data.source import ImageFiles
+
+
+def test_only_what_is_the_same_at_full_size_counts(tmp_path: Path) -> None:
+    random = np.random.RandomState(0)
+    pixels = random.randint(0, 255, (40, 40, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "0.png")
+    shutil.copy(tmp_path / "0.png", tmp_path / "1.png")  # the same file
+    Image.fromarray(pixels).save(tmp_path / "2.bmp")  # the same pixels
+    pixels[0, 0] ^= 1
+    Image.fromarray(pixels).save(tmp_path / "3.png")  # nearly
+    paths = ["0.png", "1.png", "2.bmp", "3.png"]
+    source = ImageFiles(str(tmp_path), paths, 4)
+    split = Split(source, torch.tensor([0, 0, 1, 0]), paths)
+    same = [b"x"] * 4  # as if the network saw no difference
+    assert find_duplicates(split, source, same) == [Duplicates((0, 1, 2), (0, 0, 1), SAME_PIXELS)]
+
+
+def test_conflicting_ones_come_first(tmp_path: Path) -> None:
+    for i, grey in enumerate((1, 1, 2, 2, 3)):
+        Image.new("L", (5, 5), grey).save(tmp_path / f"{i}.png")
+    paths = [f"{i}.png" for i in range(5)]
+    source = ImageFiles(str(tmp_path), paths, 5)
+    split = Split(source, torch.tensor([0, 0, 0, 1, 0]), paths)
+    found = find_duplicates(split, source, [b"a", b"a", b"b", b"b", b"c"])
+    assert [group.places for group in found] == [(2, 3), (0, 1)]
+    assert [group.conflicting for group in found] == [True, False]
+    assert {group.same for group in found} == {SAME_FILE}
+
+
+def test_one_that_has_gone_is_like_nothing_else(tmp_path: Path) -> None:
+    Image.new("L", (5, 5)).save(tmp_path / "0.png")
+    source = ImageFiles(str(tmp_path), ["0.png", "gone.png"], 5)
+    split = Split(source, torch.tensor([0, 1]), ["0.png", "gone.png"])
+    assert find_duplicates(split, source, [b"a", b"a"]) == []

@@ -1,0 +1,75 @@
+"""The formats as the tools' own documentation gives them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from oddly.clean.export import EXPORTS
+from oddly.clean.findings import suspects_of
+from oddly.records import Run
+from tests.clean.runs import write_run
+
+IDS = ["x/1.png", "x/ä 2.png", "y/3.png", "y/4.png"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    (tmp_path / "photos").mkdir()
+    return write_run(tmp_path / "run", str(tmp_path / "photos"), IDS, removed=2)
+
+
+def test_plain_ids(run: Run) -> None:
+    path = EXPORTS["ids"](run, suspects_of(run))
+    assert path.read_text().splitlines() == IDS[:2]
+    EXPORTS["ids"](run, suspects_of(run, top=3))
+    assert path.read_text().splitlines() == IDS[:3]
+
+
+def test_cleanlab_columns(run: Run) -> None:
+    with open(EXPORTS["cleanlab"](run, suspects_of(run)), encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert list(table[0]) == [
+        *("id", "is_label_issue", "label_score", "given_label", "predicted_label")
+    ]
+    assert [row["is_label_issue"] for row in table] == ["True", "True", "False", "False"]
+    scores = [float(row["label_score"]) for row in table]
+    assert all(score < 0.5 for score in scores[:2]) and all(score > 0.5 for score in scores[2:])
+    assert scores[0] == pytest.approx(1 / (1 + 2.718281828**3), abs=1e-6)
+    assert (table[0]["given_label"], table[0]["predicted_label"]) == ("a", "b")
+
+
+def test_fiftyone_folder(run: Run, tmp_path: Path) -> None:
+    folder = EXPORTS["fiftyone"](run, suspects_of(run))
+    labels = json.loads((folder / "labels.json").read_text())
+    assert labels["classes"] == ["a"] and set(labels["labels"]) == set(IDS)
+    assert labels["labels"][IDS[1]] == {
+        "label": "a",
+        "attributes": {
+            "suspect": True,
+            "suggested": "b",
+            "suggested_confidence": 0.75,
+            "score": 2.75,
+        },
+    }
+    files = json.loads((folder / "data.json").read_text())
+    assert files[IDS[1]] == str(tmp_path / "photos" / IDS[1])
+
+
+def test_label_studio_tasks(run: Run) -> None:
+    tasks = json.loads(EXPORTS["label-studio"](run, suspects_of(run)).read_text())
+    assert len(tasks) == 2
+    assert tasks[1]["data"]["image"] == "/data/local-files/?d=photos/x/%C3%A4%202.png"
+    assert tasks[1]["data"]["given_label"] == "a"
+    (prediction,) = tasks[1]["predictions"]
+    assert prediction["score"] == 0.75 and prediction["result"] == [
+        {
+            "from_name": "label",
+            "to_name": "image",
+            "type": "choices",
+            "value": {"choices": ["b"]},
+        }
+    ]

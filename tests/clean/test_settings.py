@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from oddly.clean.settings import choose
+from oddly.clean.survey import Survey
+from oddly.errors import InputError
+
+PHOTOS = Survey(images=2_000, classes=4, smallest_class=400, largest_class=600, short_side=480)
+
+
+def reasons(found: Survey, **asked: Any) -> dict[str, tuple[str, str]]:
+    _, choices = choose("photos", found, asked, "cpu")
+    return {choice.name: (choice.value, choice.reason) for choice in choices}
+
+
+def test_photos_get_a_frozen_backbone_with_the_packaged_weights() -> None:
+    config, _ = choose("photos", PHOTOS, {}, "cpu")
+    assert (config.backbone, config.weights) == ("tf_efficientnet_lite0", "packaged")
+    assert (config.model, config.image_size, config.batch_size) == ("feature_head", 160, 100)
+    assert config.weight_decay == 1 / 2_000 and config.pool_splits and not config.fine_tune
+
+
+def test_tiny_images_get_a_network_from_scratch_at_their_own_size() -> None:
+    config, _ = choose("digits", replace(PHOTOS, short_side=8), {}, "cpu")
+    assert (config.backbone, config.model, config.image_size) == (None, "resnet8", 8)
+
+
+def test_what_is_asked_for_wins_and_the_table_says_so() -> None:
+    asked = {"image_size": 96, "epochs": 3, "settings": {"prune_after": 2, "percentile": 9.0}}
+    config, _ = choose("photos", PHOTOS, asked, "cpu")
+    assert (config.image_size, config.epochs) == (96, 3)
+    table = reasons(PHOTOS, **asked)
+    assert table["image size"] == ("96 px", "asked for")
+    assert table["epochs"] == ("3 of batches of 100", "asked for")
+    assert table["prune after"] == ("epoch 2", "asked for")
+    assert "percentile 9" in table["threshold"][0]
+
+
+def test_a_model_by_name_is_trained_from_scratch() -> None:
+    config, _ = choose("photos", PHOTOS, {"model": "resnet18"}, "cpu")
+    assert (config.backbone, config.model, config.image_size) == (None, "resnet18", 64)
+
+
+def test_fine_tuning_names_the_backbone_as_the_model() -> None:
+    config, _ = choose("photos", PHOTOS, {"fine_tune": True}, "cpu")
+    assert config.model == config.backbone == "tf_efficientnet_lite0" and config.fine_tune
+
+
+def test_another_backbone_takes_pretrained_weights() -> None:
+    config, _ = choose("photos", PHOTOS, {"backbone": "resnet18"}, "cpu")
+    assert (config.weights, config.model) == ("pretrained", "feature_head")
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (PHOTOS, "even enough"),
+        (replace(PHOTOS, smallest_class=20, largest_class=1_000), "rare classes lose more"),
+        (replace(PHOTOS, smallest_class=1), "kept whole"),
+    ],
+)
+def test_the_table_speaks_of_imbalance(found: Survey, words: str) -> None:
+    assert words in reasons(found)["classes"][1]
+
+
+def test_few_images_leave_nothing_to_plant() -> None:
+    few = replace(PHOTOS, images=299, short_side=8)
+    assert reasons(few)["threshold"] == ("from the final layer's weights", "fewer than 300 images")
+    few = replace(PHOTOS, images=299)  # but for a frozen backbone
+    assert reasons(few)["threshold"][0] == "from labels replaced on purpose"
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"weights": "x.pth"}, "belong to a --backbone"),
+        ({"fine_tune": True, "model": "resnet18"}, "leave --model out"),
+    ],
+)
+def test_wishes_that_contradict_each_other(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        choose("photos", PHOTOS, asked, "cpu")

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from PIL import Image
+
+from oddly.data import DataOptions, LabelledData, load_data
+from oddly.errors import InputError
+
+OPTIONS = DataOptions(image_size=4)
+
+
+def png(grey: int) -> bytes:
+    content = io.BytesIO()
+    Image.new("L", (6, 6), grey).save(content, "PNG")
+    return content.getvalue()
+
+
+def load(folder: Path, options: DataOptions = OPTIONS) -> LabelledData:
+    return load_data(str(folder), options)
+
+
+def write_parquet(path: Path, greys: list[int], labels: list[object], image: str = "image") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{"bytes": png(grey), "path": f"{grey}.png"} for grey in greys]
+    pa.parquet.write_table(pa.table({image: rows, "label": labels}), path)
+
+
+def test_parquet_files_as_on_the_hub(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "data/train-00000-of-00002.parquet", [1, 2], ["cat", "dog"])
+    write_parquet(tmp_path / "data/train-00001-of-00002.parquet", [3], ["cat"])
+    write_parquet(tmp_path / "data/test-00000-of-00001.parquet", [4], ["dog"])
+    data = load(tmp_path)
+    assert data.class_names == ["cat", "dog"] and list(data.train.ids) == [
+        *("train/0", "train/1", "train/2")
+    ]
+    assert data.train.labels.tolist() == [0, 1, 0]
+    assert data.train.images[:, 0, 0, 0].tolist() == [1, 2, 3]  # type: ignore[index]
+    assert data.test is not None and list(data.test.ids) == ["test/0"]
+    pooled = load(tmp_path, DataOptions(image_size=4, pool_splits=True))
+    assert len(pooled.train) == 4 and pooled.test is None and "together" in pooled.notes[0]
+
+
+def test_plain_bytes_and_a_column_found_by_its_type(tmp_path: Path) -> None:
+    table = pa.table({"content": [png(5), png(6)], "target": [1, 0]})
+    pa.parquet.write_table(table, tmp_path / "all.parquet")
+    data = load(tmp_path)
+    assert data.class_names == ["0", "1"] and data.train.labels.tolist() == [1, 0]
+
+
+def test_what_save_to_disk_writes(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    kinds = datasets.Features(
+        {"img": datasets.Image(), "label": datasets.ClassLabel(names=["dog", "cat"])}
+    )
+    rows = {"img": [{"bytes": png(i), "path": None} for i in range(6)], "label": [0, 1] * 3}
+    made = datasets.Dataset.from_dict(rows, features=kinds)
+    made.save_to_disk(str(tmp_path / "plain"))
+    data = load(tmp_path / "plain")
+    assert data.class_names == ["dog", "cat"] and data.train.labels.tolist() == [0, 1] * 3
+    assert data.train.images[:, 0, 0, 0].tolist() == list(range(6))  # type: ignore[index]
+    split = datasets.DatasetDict({"train": made.select([5, 2]), "validation": made.select([0])})
+    split.save_to_disk(str(tmp_path / "split"))
+    data = load(tmp_path / "split")
+    assert data.train.images[:, 0, 0, 0].tolist() == [5, 2]  # type: ignore[index]
+    assert data.test is not None and list(data.test.ids) == ["validation/0"]
+
+
+def test_class_names_out_of_a_parquet_files_metadata(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    kinds = datasets.Features(
+        {"image": datasets.Image(), "label": datasets.ClassLabel(names=["dog", "cat"])}
+    )
+    rows = {"image": [{"bytes": png(i), "path": None} for i in range(2)], "label": [1, 0]}
+    datasets.Dataset.from_dict(rows, features=kinds).to_parquet(str(tmp_path / "train.parquet"))
+    assert load(tmp_path).class_names == ["dog", "cat"]
+
+
+def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "one/train.parquet", [1, 2], ["cat", "cat"])
+    write_parquet(tmp_path / "empty/train.parquet", [1, 2], ["cat", None])
+    pa.parquet.write_table(pa.table({"text": ["a"], "label": ["x"]}), tmp_path / "t.parquet")
+    (tmp_path / "none").mkdir()
+    (tmp_path / "t.parquet").rename(tmp_path / "none" / "t.parquet")
+    write_parquet(tmp_path / "cut/train.parquet", [1, 2], ["cat", "dog"])
+    whole = (tmp_path / "cut/train.parquet").read_bytes()
+    (tmp_path / "cut/train.parquet").write_bytes(whole[: len(whole) // 2])
+    write_parquet(tmp_path / "broken/train.parquet", [1, 2], ["cat", "dog"])
+    table = pa.table({"image": [{"bytes": b"junk", "path": None}] * 2, "label": ["a", "b"]})
+    pa.parquet.write_table(table, tmp_path / "broken/train.parquet")
+    for name, words in (
+        ("one", "one class only"),
+        ("empty", "1 rows without a label, the first is row 2"),
+        ("none", "no column image; it has text, label"),
+        ("cut", "cannot be read"),
+        ("broken", r"2 of 2 images cannot be read: train/0 \(not an image\)"),
+    ):
+        with pytest.raises(InputError, match=words) as told:
+            load(tmp_path / name)
+        assert "\n" not in str(told.value)
+
+
+def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dataset_info.json").write_text("{}")
+    program = (
+        "import sys; sys.modules['datasets'] = None\n"
+        "from oddly.data import DataOptions, load_data\n"
+        f"load_data({str(tmp_path)!r}, DataOptions())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert 'pip install "oddly[datasets]"' in done.stderr

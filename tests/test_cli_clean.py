@@ -1,0 +1,69 @@
+"""`oddly clean` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.clean.conftest import write_pictures
+from tests.command import Command, start
+
+QUICK = ("--model", "resnet8", "--epochs", 3, "--prune-after", 2, "--percentile", 60)
+
+
+@pytest.fixture
+def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(monkeypatch, capsys)
+
+
+def test_the_table_the_findings_and_the_next_step(oddly: Command, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 12)
+    out = tmp_path / "run"
+    code, told, progress = oddly(
+        "clean", tmp_path / "photos", "--out", out, *QUICK, "--top", 3, "--export", "ids"
+    )
+    assert code == 0
+    for words in ("resnet8, from scratch", "asked for", "3, of 12 images", "even enough"):
+        assert words in progress
+    assert "of 36 images look mislabelled" in told and "the 3 most suspicious:" in told
+    assert f"oddly review {out}" in told.replace("\n", " ") and (out / "report.html").exists()
+    assert len((out / "suspects.txt").read_text().splitlines()) == 3
+    code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
+    assert code == 0 and json.loads(told)["images"] == 36
+
+
+def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 4)
+    inside = tmp_path / "photos" / "copy"
+    for arguments, words in (
+        ((tmp_path / "gone",), "no such file or folder"),
+        ((), "say what to clean"),
+        ((tmp_path / "photos", "--export", "xml"), "unknown export 'xml'"),
+        ((tmp_path / "photos", "--copy-to", inside), "lies inside the source"),
+        (("--resume",), "--resume needs --out"),
+    ):
+        code, _, complaint = oddly("clean", *arguments, *QUICK[:4])
+        assert code == 2 and words in complaint.splitlines()[-1], complaint
+    assert not inside.exists()
+
+
+def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 60)
+    out = tmp_path / "run"
+    process = start(
+        "clean", tmp_path / "photos", "--out", out, "--model", "resnet8", "--epochs", 2_000,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    metrics, patience = out / "metrics.jsonl", time.monotonic() + 120
+    while not (metrics.exists() and metrics.stat().st_size):
+        assert time.monotonic() < patience and process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"go on with: oddly clean --resume --out {out}" in complaint
+    assert "Traceback" not in complaint
