@@ -10,6 +10,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
 
 from oddly.errors import InputError
 
@@ -41,6 +43,13 @@ def given_options(context: typer.Context) -> dict[str, Any]:
         for name, source in sources.items()
         if source is not None and source.name == "COMMANDLINE"
     }
+
+
+def print_table(table: Table) -> None:
+    """In full, also into a file or a narrow window: a column cut off is of no use."""
+    room = out_console.options.update(max_width=1_000)
+    width = Measurement.get(out_console, room, table).maximum
+    Console(file=out_console.file, width=max(width, out_console.width)).print(table)
 
 
 def print_figures(figures: dict[str, Any], json: bool) -> None:

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from oddly.cli.app import Json, app, err_console, fail, given_options, in_panel, out_console
+from oddly.cli.app import (
+    Json,
+    app,
+    err_console,
+    fail,
+    given_options,
+    in_panel,
+    out_console,
+    print_table,
+)
 from oddly.errors import InputError
 
 DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
@@ -83,7 +92,7 @@ def compare(
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
     for row in done.rows:
         table.add_row(*cells_of(row))
-    out_console.print(table)
+    print_table(table)
     out_console.print(f"folder  {done.path}\npage    {page}", soft_wrap=True)
 
 

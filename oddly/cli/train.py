@@ -17,6 +17,7 @@ from oddly.cli.app import (
     given_options,
     in_panel,
     out_console,
+    print_table,
 )
 from oddly.errors import InputError
 
@@ -32,7 +33,7 @@ def _show(run: Any, json: bool) -> None:
     if json:
         print(json_format.dumps(run.summary))
         return
-    out_console.print(summary_table([run]))
+    print_table(summary_table([run]))
     out_console.print(f"run folder  {run.path}\nreport      {report}", soft_wrap=True)
 
 
@@ -53,7 +54,7 @@ def demo(
     if json:
         print(json_format.dumps({run.summary["method"]: run.summary for run in runs}))
         return
-    out_console.print(summary_table(runs))
+    print_table(summary_table(runs))
     out_console.print(f"\nreport  {report}", soft_wrap=True)
 
 

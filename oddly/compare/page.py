@@ -13,10 +13,11 @@ from oddly.records import write_atomic
 
 WIDTH, LEFT, RIGHT, ROW = 760, 190, 90, 24
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem;
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
   color: #1c1c1c; background: #fff }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 14px }
-th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #ddd }
+th, td { padding: .25rem .6rem; text-align: right; border-bottom: 1px solid #8884;
+  white-space: nowrap }
 th:first-child, td:first-child { text-align: left }
 div { overflow-x: auto }
 text { font: 13px system-ui, sans-serif; fill: currentColor }
@@ -52,7 +53,7 @@ def render(result: Mapping[str, Any]) -> str:
         f"<title>Methods on {escape(str(plan['data']))}</title><style>{STYLE}</style>"
         f"<h1>Methods on {escape(str(plan['data']))}</h1>"
         f"<p>{escape(what)}{'; ' + escape(told) if told else ''}. Mean ± standard deviation.</p>"
-        f"<div>{draw(rows)}</div>"
+        f"<h2>Test accuracy</h2><div>{draw(rows)}</div><h2>All figures</h2>"
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         + (f"<h2>Could not run</h2><ul>{failed}</ul>" if failed else "")
         + "</html>\n"

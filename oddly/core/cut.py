@@ -12,6 +12,8 @@ from oddly.core.counterfactual import Counterfactual
 
 ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
 TOLERANCE = 0.01  # F1 that close to the best counts as best
+GAP = 1 / 3  # of the way down to the kept: an empty stretch that wide separates by itself
+GROWTH = 0.5  # of the removed may be added to get there
 EXCESS = 0.35  # removing that many more than seem to be wrong means: not learnt enough yet
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
@@ -61,8 +63,29 @@ def cut_by_sentinels(
         threshold = min(threshold, best.lowest)
     elif rate > mixture.rate + EXCESS:
         threshold, rate = best.threshold, mixture.rate
-        low, high = min(low, rate), max(high, rate)
-    return threshold, (rate, low, high)
+    else:
+        threshold = lower_into_gap(ordered, threshold)
+        rate = _share_above(ordered, threshold)
+    return threshold, (rate, min(low, rate), max(high, rate))
+
+
+def lower_into_gap(ordered: Tensor, threshold: float) -> float:
+    """The middle of a wide empty stretch just below the threshold, where there is one.
+
+    Few sentinels place a percentile roughly; where no example lies between wrong and right labels
+    that need not cost any. Wide is a third of the way down to the middle of what is kept, just
+    below means that at most half as many again would go.
+    """
+    kept = int(torch.searchsorted(ordered, torch.tensor(threshold)))
+    fewest = kept - int(GROWTH * (len(ordered) - kept))
+    near = ordered[max(fewest - 1, 0) : kept + 1]
+    if kept == 0 or len(near) < 2:
+        return threshold
+    widths = near.diff()
+    widest = int(widths.argmax())
+    if float(widths[widest]) < GAP * (threshold - float(ordered[kept // 2])):
+        return threshold
+    return float(near[widest] + near[widest + 1]) / 2
 
 
 def _settle(

@@ -98,10 +98,12 @@ class Verdict:
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
             f" (percentile {self.percentile:g}, {self.counterfactual.source})"
-            + (f", {self.readmitted:,} readmitted since" if self.readmitted else "")
         )
 
     __repr__ = __str__
+
+    def tell_readmitted(self) -> str:
+        return f"{self.readmitted:,} examples readmitted so far, {self.num_removed:,} stay removed"
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values only, for a checkpoint."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from oddly.core import Verdict
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import (
@@ -28,7 +29,7 @@ from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epo
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
-from oddly.methods import Batch
+from oddly.methods import Batch, Judgement
 from oddly.records import Run, RunWriter, environment
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
@@ -101,15 +102,14 @@ def train_epochs(
     begun = time.perf_counter() - seconds_before
     watcher.begin(f"{config.method} on {parts.data.name}", writer.path, epochs, finished)
     for epoch in range(finished, epochs):
-        had_verdict = method.verdict is not None
+        before = method.verdict
         if is_first_epoch(parts.stages, epoch):
             begin_stage(parts, epoch)
             step_model = fast_model(parts)
         row = run_epoch(parts, step_model, epoch, watcher)
         end_stage(parts)
-        new_verdict = method.verdict is not None and not had_verdict
-        if new_verdict:
-            note_verdict(parts, watcher)
+        new_verdict = method.verdict is not None and before is None
+        note_verdict(parts, before, watcher)
         writer.append_metrics(row)
         if log:
             log.add(row)
@@ -125,9 +125,15 @@ def train_epochs(
     return time.perf_counter() - begun
 
 
-def note_verdict(parts: Parts, watcher: Watcher) -> None:
+def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watcher) -> None:
+    """Tell of a verdict that was not there before, and of a round that changed it."""
     verdict = parts.method.verdict
-    assert verdict is not None
+    if verdict is None or verdict is before:
+        return
+    if before is not None:
+        if isinstance(verdict, Verdict):
+            watcher.note(f"after epoch {parts.context.epoch}: {verdict.tell_readmitted()}")
+        return
     watcher.note(str(verdict))
     if verdict.removed_fraction > SUSPICIOUS_SHARE:
         watcher.note(

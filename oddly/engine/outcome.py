@@ -57,8 +57,8 @@ def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
 
 def make_thumbnails(images: Tensor | Dataset[Tensor], table: VerdictTable) -> dict[int, bytes]:
     """Small pictures for the run's page; image files the page can read by itself."""
-    if not isinstance(images, Tensor):
-        return {}
+    if not isinstance(images, Tensor) or images.dtype != torch.uint8:
+        return {}  # files, or features of pictures rather than pictures
     suspects, kept = choose_pictured(table.keep, table.scores)
     return {int(i): shrink(from_pixels(images[i].numpy())) for i in (*suspects, *kept)}
 
@@ -124,7 +124,8 @@ def describe_verdict(
 ) -> dict[str, Any]:
     """The verdict's part of the summary; the same keys without one."""
     if not isinstance(verdict, Verdict):
-        names = ("threshold", "prune_after", "percentile", "counterfactual", "estimated_noise")
+        names = ["threshold", "prune_after", "percentile", "counterfactual", "readmitted"]
+        names.append("estimated_noise")
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
         return {**dict.fromkeys(names), "spared_classes": [], **said}
     rates = verdict.noise_rate
@@ -133,6 +134,7 @@ def describe_verdict(
         "prune_after": verdict.epoch,
         "percentile": verdict.percentile,
         "counterfactual": verdict.counterfactual.source,
+        "readmitted": verdict.readmitted,
         "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
         "spared_classes": [class_names[k] for k in verdict.spared_classes],
     }

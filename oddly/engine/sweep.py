@@ -12,10 +12,18 @@ from oddly.engine.feed import Feed
 
 
 def predict_probabilities(
-    model: nn.Module, *, feed: Feed, num_classes: int, bf16: bool = False
+    model: nn.Module,
+    index: Tensor | None = None,
+    *,
+    feed: Feed,
+    num_classes: int,
+    bf16: bool = False,
 ) -> Tensor:
-    """(N, K) softmax, un-augmented, in evaluation mode; outputs beyond the classes left out."""
-    return _collect(model, feed, bf16, lambda logits: logits[:, :num_classes].softmax(1))
+    """(N, K) softmax, un-augmented, in evaluation mode; outputs beyond the classes left out.
+
+    Of all examples, or of those at `index`.
+    """
+    return _collect(model, feed, bf16, lambda logits: logits[:, :num_classes].softmax(1), index)
 
 
 def read_features(model: nn.Module, *, feed: Feed, bf16: bool = False) -> Tensor:
@@ -31,11 +39,18 @@ def read_features(model: nn.Module, *, feed: Feed, bf16: bool = False) -> Tensor
 
 
 @torch.no_grad()
-def _collect(model: nn.Module, feed: Feed, bf16: bool, read: Callable[[Tensor], Tensor]) -> Tensor:
+def _collect(
+    model: nn.Module,
+    feed: Feed,
+    bf16: bool,
+    read: Callable[[Tensor], Tensor],
+    index: Tensor | None = None,
+) -> Tensor:
     was_training = model.training
     model.eval()
     parts = []
-    for _, (inputs, *_), _ in feed.batches(torch.arange(len(feed.split))):
+    order = torch.arange(len(feed.split)) if index is None else index
+    for _, (inputs, *_), _ in feed.batches(order):
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
             logits = model(inputs)
         parts.append(read(logits.float()))

@@ -93,8 +93,9 @@ class Context:
     """Finished epochs of this stage."""
     new_model: Callable[[], nn.Module] = _missing
     """Another network of the same kind, with other first weights."""
-    probabilities: Callable[[nn.Module], Tensor] = _missing
-    """(N, K) softmax over the whole training set, un-augmented, in evaluation mode."""
+    probabilities: Callable[..., Tensor] = _missing
+    """(model, index=None): (N, K) softmax over the training set, or the examples at `index`,
+    un-augmented, in evaluation mode."""
     features: Callable[[nn.Module], Tensor] = _missing
     """(N, D) what the final layer gets, likewise."""
     table: Callable[[int], Tensor] = _missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,11 +10,17 @@ from torch import nn
 
 from oddly.core import Denoiser, Verdict
 from oddly.core.sentinels import SMALLEST
-from oddly.methods.base import Batch, Context, Method, StepOutput
+from oddly.errors import InputError
+from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
 from oddly.methods.erm import ERM
 from oddly.methods.mixup import Mixup
 
-PAPER_RULE = {"counterfactual": "weights", "statistic": "last", "percentile": 10.0}
+PAPER_RULE = {
+    "counterfactual": "weights",
+    "statistic": "last",
+    "percentile": 10.0,
+    "rounds": 1,
+}
 """`--preset paper`: the loss of epoch E alone, against the 10th percentile of q_n."""
 
 
@@ -23,8 +30,8 @@ class ODD(Method):
 
     Departures from the paper, all undone by `PAPER_RULE`: the threshold comes from sentinels, a
     few labels really replaced until E, rather than from the final layer's weights; margins,
-    averaged over epochs, are compared rather than the losses of one epoch; and E is found by
-    watching when the network begins to memorise the sentinels.
+    averaged over epochs, are compared rather than the losses of one epoch; E is found by watching
+    when the network begins to memorise the sentinels; and some of the removed are taken back later.
     """
 
     prune_after: int | None = None
@@ -44,15 +51,26 @@ class ODD(Method):
     """Dotted name of the final linear layer, where it is not found by itself."""
     strict: bool = False
     """Stop when a class would be emptied, rather than keep it."""
+    rounds: int = 3
+    """The first prunes after E. Further ones, evenly spaced from there to the end, take back what
+    the network, not having trained on it since, labels as given. 1: the first alone (the paper)."""
+    retrain: bool = False
+    """When all is done, train a new network as long again on what was kept."""
     before: Method = field(default_factory=ERM)
     after: Method = field(default_factory=ERM)
 
+    def stages(self, epochs: int) -> Sequence[Stage]:
+        again = Stage("retraining", epochs, fresh=True)
+        return (Stage("training", epochs), *[again] * self.retrain)
+
     def setup(self, context: Context) -> None:
+        if self.rounds < 1:
+            raise InputError(f"rounds must be at least 1, not {self.rounds}")
         enough = context.num_examples >= SMALLEST
         self.denoiser = Denoiser(
             context.num_examples,
             context.num_classes,
-            epochs=context.epochs,
+            epochs=context.stage.epochs or context.epochs,
             prune_after=self.prune_after,
             percentile=self.percentile,
             counterfactual=self.counterfactual or ("sentinels" if enough else "weights"),
@@ -71,6 +89,10 @@ class ODD(Method):
     def active(self) -> Method:
         return self.after if self.denoiser.verdict else self.before
 
+    def begin_stage(self, context: Context) -> None:
+        if self.denoiser.verdict:
+            context.sampler.set_keep(self.denoiser.verdict.keep)
+
     def begin_epoch(self, context: Context) -> None:
         self.active.begin_epoch(context)
 
@@ -84,6 +106,26 @@ class ODD(Method):
     def end_epoch(self, context: Context) -> None:
         self.active.end_epoch(context)
         self.denoiser.end_epoch(context.model)
+        if context.epoch in self.further_rounds(context):
+            self.look_again(context)
+
+    def further_rounds(self, context: Context) -> set[int]:
+        """The epochs after which removed examples are looked at again."""
+        if self.denoiser.verdict is None or context.stage_number:
+            return set()
+        first, last = self.denoiser.verdict.epoch, context.stage.epochs or context.epochs
+        gaps = self.rounds - 1
+        return {first + round(k * (last - first) / gaps) for k in range(1, self.rounds)} - {first}
+
+    def look_again(self, context: Context) -> None:
+        """One sweep over what was removed; what the network agrees with comes back."""
+        assert self.denoiser.verdict
+        removed = self.denoiser.verdict.removed
+        if not len(removed):
+            return
+        with self.denoiser.stopwatch(context.device):
+            found = context.probabilities(context.model, removed)
+        self.denoiser.reconsider(removed, found)
 
     @property
     def verdict(self) -> Verdict | None:

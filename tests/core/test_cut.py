@@ -11,7 +11,13 @@ from torch import Tensor
 
 from oddly.core import Counterfactual
 from oddly.core import cut as module
-from oddly.core.cut import Mixture, correct_percentile, cut_by_sentinels, estimate_mixture
+from oddly.core.cut import (
+    Mixture,
+    correct_percentile,
+    cut_by_sentinels,
+    estimate_mixture,
+    lower_into_gap,
+)
 
 MANY = 10**9  # classes; so many that no planted label is right by accident
 
@@ -291,3 +297,28 @@ def test_of_very_many_scores_an_even_few_are_looked_at(monkeypatch: pytest.Monke
     assert few.noise_rate != whole.noise_rate
     assert few.noise_rate == pytest.approx(whole.noise_rate, abs=0.02)
     assert few.threshold == pytest.approx(whole.threshold, abs=0.1)
+
+
+def spread(start: float, end: float, count: int) -> list[float]:
+    return torch.linspace(start, end, count).tolist()
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "expected"),
+    [
+        # 20 right around -3, 6 wrong from 1 to 3: the stretch from -2 to 1 is empty
+        ([*spread(-4, -2, 20), *spread(1, 3, 6)], 1.5, -0.5),
+        # the same, but 6 more would go where only 2 may be added
+        ([*spread(-4, -2, 20), *spread(0.5, 0.6, 6), *spread(2, 3, 4)], 1.5, 1.5),
+        # no stretch is wide
+        (spread(-4, 3, 27), 1.5, 1.5),
+        # nothing above, nothing below
+        (spread(-4, -2, 20), 1.5, 1.5),
+        (spread(2, 3, 20), 1.5, 1.5),
+    ],
+)
+def test_the_cut_goes_into_a_wide_gap_just_below(
+    scores: list[float], threshold: float, expected: float
+) -> None:
+    ordered = torch.tensor(scores).sort().values
+    assert lower_into_gap(ordered, threshold) == pytest.approx(expected)

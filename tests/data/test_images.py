@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from oddly.data.images import Unreadable, decode_image
+from oddly.data.images import decode_image
+from oddly.pictures import Unreadable
 
 
 def decode(path: Path, size: int = 8) -> Tensor:

@@ -19,7 +19,7 @@ def test_the_recipe_and_the_methods_settings_end_up_in_the_config() -> None:
     config = build(RunConfig("synthetic", settings={"percentile": "20"})).config
     assert (config.model, config.epochs, config.batch_size) == ("resnet8", 10, 32)
     assert config.settings["percentile"] == 20.0
-    assert config.settings["statistic"] == "ema"  # also what nobody set
+    assert config.settings["draws"] == 20_000  # also what nobody set
 
 
 def test_settings_of_other_methods_are_noted_and_left_out() -> None:

@@ -55,9 +55,11 @@ def test_metrics_tell_every_epoch(tmp_path: Path) -> None:
         + ["seconds", "images_per_second", "denoise_seconds"]
         for row in rows
     )
-    removed = run.summary["removed"]
-    assert 0 < removed < 120
-    assert [row["kept"] for row in rows] == [120] * 3 + [120 - removed] * 2
+    removed, readmitted = run.summary["removed"], run.summary["readmitted"]
+    assert 0 < removed < 120 and readmitted > 0
+    kept = [row["kept"] for row in rows]
+    assert kept[:3] == [120] * 3  # then pruned after 3, looked at again after 4 and 5
+    assert 120 - removed - readmitted == kept[3] <= kept[4] <= 120 - removed
     assert [row["lr"] for row in rows][-1] == 0 and rows[0]["lr"] == pytest.approx(
         0.025 * (1 + math.cos(math.pi / 5))
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,10 @@ def test_a_verdict_is_told(tmp_path: Path) -> None:
     diary = Diary()
     train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2, noise=0.4)
     notes = [line[1] for line in diary.lines if line[0] == "note"]
-    assert notes[0].startswith("epoch 2: ") and "78 of 120 examples removed" in notes[0]
-    assert notes[1].startswith("more than half are removed") and len(notes) == 2
+    assert notes[0].startswith("epoch 2: ") and "69 of 120 examples removed" in notes[0]
+    assert notes[1].startswith("more than half are removed")
+    assert re.match(r"after epoch 3: \d+ examples readmitted so far, \d+ stay", notes[2])
+    assert len(notes) == 3
 
 
 def test_spared_classes_are_named(tmp_path: Path) -> None:

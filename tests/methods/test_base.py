@@ -57,6 +57,8 @@ def test_settings_of_a_method_with_their_types() -> None:
         "draws": "int",
         "head": "str | None",
         "strict": "bool",
+        "rounds": "int",
+        "retrain": "bool",
     }
     assert settings_of("odd_mixup") == {**settings_of("odd"), "alpha": "float"}
 
