@@ -13,7 +13,7 @@ from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger, merge_latest, merge_mean
-from oddly.core.rule import Rule, check_labels
+from oddly.core.rule import Rule, check_batch
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import SMALLEST, Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
@@ -127,9 +127,8 @@ class Denoiser:
                 " or hand Denoiser the IndexedDataset that your loader reads"
             )
         with self.stopwatch(logits.device):
-            labels = labels.to(logits.device, non_blocking=True)
+            check_batch(index, logits, labels, self.num_classes)
             if logits.device.type == "cpu":
-                check_labels(labels, self.num_classes)
                 self._note(index, logits.detach().float(), labels)
             elif self._backlog.add(index, logits, labels):
                 self._catch_up()

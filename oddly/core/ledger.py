@@ -145,7 +145,7 @@ def merge_mean(losses: Tensor) -> None:
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return
     seen = (~losses.isnan()).float()
-    losses.nan_to_num_(0.0)
+    losses.masked_fill_(losses.isnan(), 0.0)  # nan_to_num_ would make infinity a number
     dist.all_reduce(losses)
     dist.all_reduce(seen)
     losses.div_(seen)  # 0 / 0 = NaN: still unseen

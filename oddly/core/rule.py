@@ -72,9 +72,18 @@ class Rule:
             raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
 
 
-def check_labels(labels: Tensor, num_classes: int) -> None:
-    """Refuse labels that are no class."""
-    if not labels.numel():
+def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:
+    """Refuse shapes that do not fit and, where looking costs nothing, labels that are no class."""
+    if logits.dim() != 2 or logits.shape[1] != num_classes:
+        raise InputError(
+            f"logits must be (batch, {num_classes}), a column per class, not {tuple(logits.shape)}"
+        )
+    if not index.shape == labels.shape == logits.shape[:1]:
+        raise InputError(
+            "index and labels must be one number per example:"
+            f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
+        )
+    if labels.device.type != "cpu" or not labels.numel():
         return
     low, high = (bound.item() for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
