@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -88,3 +89,13 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
     low, high = (bound.item() for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
         raise InputError(f"label {low if low < 0 else high} is outside 0..{num_classes - 1}")
+
+
+def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
+    """Tell a training loop that goes on with examples that were removed."""
+    if not bool(keep[index.cpu().long()].all()):
+        warnings.warn(
+            "removed examples still come out of your loader: give it sampler=denoiser.sampler,"
+            " or leave out denoiser.verdict.removed yourself",
+            stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
+        )
