@@ -1,5 +1,5 @@
-"""The algorithm. Read in this order: head, counterfactual, indexed, ledger, sampler,
-sentinels, verdict, denoiser."""
+"""The algorithm. Read in this order: head, counterfactual, indexed, ledger, backlog, sampler,
+sentinels, confusion, cut, wrong_label, rule, verdict, denoiser."""
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.denoiser import Denoiser

@@ -17,9 +17,11 @@ class Backlog:
 
     def add(self, index: Tensor, logits: Tensor, labels: Tensor) -> bool:
         """Put a batch aside; says whether it is time to take them all."""
-        # A copy: where a network runs as a CUDA graph, its next step overwrites the logits.
+        # Copies: where a network runs as a CUDA graph, its next step overwrites them all.
         logits = logits.detach().to(torch.float32, copy=True)
-        index = index.to(logits.device, non_blocking=True)
+        index, labels = (
+            column.to(logits.device, non_blocking=True, copy=True) for column in (index, labels)
+        )
         self._waiting.append((index, logits, labels))
         self._examples += len(index)
         return self._examples >= ENOUGH

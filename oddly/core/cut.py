@@ -73,17 +73,19 @@ def lower_into_gap(ordered: Tensor, threshold: float) -> float:
     """The middle of a wide empty stretch just below the threshold, where there is one.
 
     Few sentinels place a percentile roughly; where no example lies between wrong and right labels
-    that need not cost any. Wide is a third of the way down to the middle of what is kept, just
-    below means that at most half as many again would go.
+    that need not cost any. Wide is a third of the way down to the middle of what is kept. Just
+    below means that at most half as many again would go, and less than half of what is kept: at
+    the far end, where a few stray examples lie, every stretch is wide.
     """
     kept = int(torch.searchsorted(ordered, torch.tensor(threshold)))
-    fewest = kept - int(GROWTH * (len(ordered) - kept))
-    near = ordered[max(fewest - 1, 0) : kept + 1]
-    if kept == 0 or len(near) < 2:
+    if kept in (0, len(ordered)):
         return threshold
+    middle = kept // 2
+    first = max(kept - int(GROWTH * (len(ordered) - kept)) - 1, middle)
+    near = torch.cat((ordered[first:kept], torch.tensor([threshold])))
     widths = near.diff()
     widest = int(widths.argmax())
-    if float(widths[widest]) < GAP * (threshold - float(ordered[kept // 2])):
+    if float(widths[widest]) < GAP * (threshold - float(ordered[middle])):
         return threshold
     return float(near[widest] + near[widest + 1]) / 2
 

@@ -13,7 +13,7 @@ from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger, merge_latest, merge_mean
-from oddly.core.rule import Rule, check_labels
+from oddly.core.rule import Rule, check_batch, warn_unless_kept
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import SMALLEST, Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
@@ -86,7 +86,7 @@ class Denoiser:
         self.wrong_labels: WrongLabels | None = None
         self._dataset = dataset
         self._planted = False  # by `plant`
-        self._watch_loader = dataset is not None
+        self._watch_loader = self._watch_pruning = dataset is not None
         if self.rule.counterfactual == "wrong_label":
             self.wrong_labels = WrongLabels(num_examples, num_classes, seed)
         if self.rule.counterfactual == "sentinels":
@@ -120,6 +120,9 @@ class Denoiser:
         whatever loss you train with.
         """
         if self.verdict is not None:
+            if self._watch_pruning:
+                self._watch_pruning = False
+                warn_unless_kept(index, self.verdict.keep)
             return  # the verdict stands; nothing more to learn
         if self.sentinels and self._dataset is None and not self._planted:
             raise InputError(
@@ -127,10 +130,9 @@ class Denoiser:
                 " or hand Denoiser the IndexedDataset that your loader reads"
             )
         with self.stopwatch(logits.device):
-            labels = labels.to(logits.device, non_blocking=True)
+            check_batch(index, logits, labels, self.num_classes)
             if logits.device.type == "cpu":
-                check_labels(labels, self.num_classes)
-                self._note(index, logits.detach().float(), labels)
+                self._note(index, logits.detach().float(), labels.cpu())
             elif self._backlog.add(index, logits, labels):
                 self._catch_up()
 
@@ -141,15 +143,23 @@ class Denoiser:
             self._note(*waiting)
 
     def _note(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
-        if self.sentinels is None:
+        if self.sentinels:
+            index = index.to(logits.device, non_blocking=True)
+            scored, losses = self.sentinels.observe(index, logits, labels)
+            labels = scored.labels  # the given ones
+            slots = self.ledger.record(index, scored.scores)
+            self._write("_losses", slots, losses)
+            self._write("_rivals", slots, scored.rivals)
+        else:
             slots = self.ledger.record(index, plain_losses(logits, labels))
             if self.wrong_labels:
                 self.wrong_labels.observe(index, logits, labels)
-        else:
-            slots, labels = self._observe_margins(self.sentinels, index, logits, labels)
-        if self._labels.device != labels.device:
-            self._labels = self._labels.to(labels.device)
-        self._labels.scatter_(0, slots, labels.to(self._labels.dtype))
+        self._write("_labels", slots, labels)
+
+    def _write(self, name: str, slots: Tensor, values: Tensor) -> None:
+        """Into one of the columns beside the ledger, which follows the values' device."""
+        column: Tensor = getattr(self, name).to(values.device)
+        setattr(self, name, column.scatter_(0, slots, values.to(column.dtype)))
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
@@ -229,19 +239,6 @@ class Denoiser:
         self.verdict = state["verdict"] and Verdict.from_state(state["verdict"])
         if self.verdict and self._dataset is not None:
             self._dataset.restore()
-
-    def _observe_margins(
-        self, sentinels: Sentinels, index: Tensor, logits: Tensor, labels: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Record margins, losses and rivals of the given labels; returns slots and those labels."""
-        index = index.to(labels.device, non_blocking=True)
-        scored, losses = sentinels.observe(index, logits, labels)
-        slots = self.ledger.record(index, scored.scores)
-        if self._losses.device != logits.device:
-            self._losses, self._rivals = (t.to(logits.device) for t in (self._losses, self._rivals))
-        self._losses.scatter_(0, slots, losses)
-        self._rivals.scatter_(0, slots, scored.rivals.to(self._rivals.dtype))
-        return slots, scored.labels
 
     def _check_loader(self) -> None:
         """Once, after the first epoch: did the labels that were observed come from our dataset?"""

@@ -74,9 +74,13 @@ class IndexedDataset(Dataset[Any]):
     def _shift(self, label: Any, shift: int) -> Any:
         """The label moved on, in its own type and shape; as an int, for bytes would overflow."""
         try:
-            moved = (int(label) + shift) % self._num_classes
+            number = label.item() if hasattr(label, "item") else label  # of an array of one, too
+            moved = (int(number) + shift) % self._num_classes
         except (TypeError, ValueError, RuntimeError):
             raise InputError(
                 f"a label must be one class number, not {type(label).__name__} {label!r}"
             ) from None
-        return torch.full_like(label, moved) if isinstance(label, Tensor) else type(label)(moved)
+        if isinstance(label, Tensor):
+            return torch.full_like(label, moved)
+        # An array's type would take the number for a shape.
+        return label * 0 + moved if hasattr(label, "shape") else type(label)(moved)

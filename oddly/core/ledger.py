@@ -11,7 +11,7 @@ from torch import distributed as dist
 
 from oddly.errors import InputError
 
-STATISTICS = ("last", "ema", "mean")
+STATISTICS = ("last", "ema")
 CHUNK = 2**22  # examples folded at a time, so that closing an epoch needs little extra memory
 
 
@@ -19,10 +19,9 @@ class LossLedger:
     """`record` each step, `close_epoch` each epoch, read `values`.
 
     Statistics over epochs of an example's loss l_e (its loss in epoch e):
-    `last`: v = l_e (the paper); `mean`: the mean of all l_e; `ema`: their mean with weights
-    that fade, w_e·d^(now - e), where w_e is what `close_epoch` was told (1 unless told).
-    Two floats per example (and two bytes more for `mean`); NaN means "not seen". Everything
-    happens on the device of the losses, and no step waits for it.
+    `last`: v = l_e (the paper); `ema`: their mean with weights that fade, w_e·d^(now - e), where
+    w_e is what `close_epoch` was told (1 unless told). Two floats per example; NaN means "not
+    seen". Everything happens on the device of the losses, and no step waits for it.
     """
 
     def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.9) -> None:
@@ -33,7 +32,6 @@ class LossLedger:
         self.num_examples, self.statistic, self.decay = num_examples, statistic, decay
         self._current = torch.empty(0)  # this epoch's losses, one spare slot for bad indices
         self._values = torch.empty(0)
-        self._epochs = torch.empty(0, dtype=torch.int16)  # epochs seen; `mean` only
         self._invalid = torch.zeros((), dtype=torch.int64)
         self._weight = 0.0  # of all epochs so far, faded
 
@@ -75,7 +73,9 @@ class LossLedger:
         self._weight = self.decay * self._weight + weight
         for part in self._chunks():
             new, old = self._current[part], self._values[part]
-            old.copy_(self._fold(old, new, part, weight / self._weight))
+            mixed = new if self.statistic == "last" else old.lerp(new, weight / self._weight)
+            mixed = torch.where(old.isnan(), new, mixed)
+            old.copy_(torch.where(new.isnan(), old, mixed))
         self._current.fill_(torch.nan)
 
     @property
@@ -91,29 +91,15 @@ class LossLedger:
         return self._values
 
     def state_dict(self) -> dict[str, Any]:
-        names = ("_current", "_values", "_epochs")
-        tensors = {name.strip("_"): getattr(self, name) for name in names}
-        return {**tensors, "weight": self._weight}
+        return {"current": self._current, "values": self._values, "weight": self._weight}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if len(state["values"]) not in (0, self.num_examples):
             raise InputError(
                 f"the saved ledger holds {len(state['values'])} examples, not {self.num_examples}"
             )
-        for name in ("current", "values", "epochs"):
-            setattr(self, f"_{name}", state[name].clone())
+        self._current, self._values = state["current"].clone(), state["values"].clone()
         self._weight = state["weight"]
-
-    def _fold(self, old: Tensor, new: Tensor, part: slice, share: float) -> Tensor:
-        seen = ~new.isnan()
-        if self.statistic == "last":
-            return torch.where(seen, new, old)
-        if self.statistic == "ema":
-            mixed = torch.where(old.isnan(), new, old.lerp(new, share))
-            return torch.where(seen, mixed, old)
-        epochs = self._epochs[part].add_(seen.to(torch.int16))
-        step = (new - old.nan_to_num(0.0)) / epochs
-        return torch.where(seen, old.nan_to_num(0.0) + step, old)
 
     def _chunks(self) -> Iterator[slice]:
         for start in range(0, self.num_examples, CHUNK):
@@ -124,10 +110,8 @@ class LossLedger:
         if not len(self._current):
             self._current = torch.full((self.num_examples + 1,), torch.nan, device=device)
             self._values = torch.full((self.num_examples,), torch.nan, device=device)
-            if self.statistic == "mean":
-                self._epochs = torch.zeros(self.num_examples, dtype=torch.int16, device=device)
         if self._current.device != device or self._invalid.device != device:
-            for name in ("_current", "_values", "_epochs", "_invalid"):
+            for name in ("_current", "_values", "_invalid"):
                 setattr(self, name, getattr(self, name).to(device))
 
     def _check(self, index: Tensor) -> None:
@@ -145,7 +129,7 @@ def merge_mean(losses: Tensor) -> None:
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
         return
     seen = (~losses.isnan()).float()
-    losses.nan_to_num_(0.0)
+    losses.masked_fill_(losses.isnan(), 0.0)  # nan_to_num_ would make infinity a number
     dist.all_reduce(losses)
     dist.all_reduce(seen)
     losses.div_(seen)  # 0 / 0 = NaN: still unseen

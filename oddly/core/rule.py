@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -72,10 +73,29 @@ class Rule:
             raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
 
 
-def check_labels(labels: Tensor, num_classes: int) -> None:
-    """Refuse labels that are no class."""
-    if not labels.numel():
+def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:
+    """Refuse shapes that do not fit and, where looking costs nothing, labels that are no class."""
+    if logits.dim() != 2 or logits.shape[1] != num_classes:
+        raise InputError(
+            f"logits must be (batch, {num_classes}), a column per class, not {tuple(logits.shape)}"
+        )
+    if not index.shape == labels.shape == logits.shape[:1]:
+        raise InputError(
+            "index and labels must be one number per example:"
+            f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
+        )
+    if labels.device.type != "cpu" or not labels.numel():
         return
     low, high = (bound.item() for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
         raise InputError(f"label {low if low < 0 else high} is outside 0..{num_classes - 1}")
+
+
+def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
+    """Tell a training loop that goes on with examples that were removed."""
+    if not bool(keep[index.cpu().long()].all()):
+        warnings.warn(
+            "removed examples still come out of your loader: give it sampler=denoiser.sampler,"
+            " or leave out denoiser.verdict.removed yourself",
+            stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
+        )

@@ -42,7 +42,7 @@ class ODD(Method):
     """Where the threshold comes from: `sentinels` (from 300 examples on), `weights` (the paper's)
     or `wrong_label`."""
     statistic: str | None = None
-    """What is compared: `last`, `ema` or `mean` of an example's values over the epochs [ema]."""
+    """What is compared: an example's `last` value, or its `ema` over the epochs [ema]."""
     target_precision: float | None = None
     """Cut where this share of the removed is expected to be wrong, instead of at a percentile."""
     draws: int = 20_000

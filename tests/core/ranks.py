@@ -95,10 +95,10 @@ def denoise_planting(prune_after: int | None) -> dict[str, Any]:
 
 
 def merge_by_hand(rank: int) -> torch.Tensor:
-    """Example 0: both ranks, 1: the first, 2: the second, 3: nobody."""
-    ledger = LossLedger(4, "last")
-    index, losses = ([0, 1], [1.0, 5.0]) if rank == 0 else ([0, 2], [4.0, 7.0])
-    ledger.record(torch.tensor(index), torch.tensor(losses))
+    """Example 0: both ranks, 1: the first, 2: the second, 3: the second, infinite, 4: nobody."""
+    ledger = LossLedger(5, "last")
+    seen = {0: 1.0, 1: 5.0} if rank == 0 else {0: 4.0, 2: 7.0, 3: torch.inf}
+    ledger.record(torch.tensor(list(seen)), torch.tensor(list(seen.values())))
     ledger.close_epoch()
     return ledger.values
 

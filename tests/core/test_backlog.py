@@ -12,8 +12,10 @@ def test_batches_come_back_as_one_in_order() -> None:
     backlog = Backlog()
     assert backlog.take() is None
     logits = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.bfloat16)
-    backlog.add(torch.tensor([4, 1]), logits, torch.tensor([0, 1]))
-    logits.zero_()  # as the next step of a CUDA graph does
+    index, labels = torch.tensor([4, 1]), torch.tensor([0, 1])
+    backlog.add(index, logits, labels)
+    for buffer in (index, logits, labels):
+        buffer.zero_()  # as the next step of a CUDA graph does
     backlog.add(torch.tensor([2]), torch.tensor([[5.0, 6.0]]), torch.tensor([1]))
     taken = backlog.take()
     assert taken is not None

@@ -213,14 +213,14 @@ def test_labels_of_many_classes_are_stored_exactly(num_classes: int, dtype: torc
     assert verdict.removed.tolist() == [9]  # its loss is log K, as every counterfactual one
 
 
-@pytest.mark.parametrize(("statistic", "held_bytes"), [("last", 10), ("ema", 10), ("mean", 12)])
-def test_ten_bytes_per_example_in_all(statistic: str, held_bytes: int) -> None:
+@pytest.mark.parametrize("statistic", ["last", "ema"])
+def test_ten_bytes_per_example_in_all(statistic: str) -> None:
     denoiser = Denoiser(10_000, 10, prune_after=2, statistic=statistic)
     denoiser.observe(torch.arange(4), torch.zeros(4, 10), torch.zeros(4, dtype=torch.int64))
     denoiser.end_epoch(nn.Linear(2, 10))
     held = [*vars(denoiser).values(), *vars(denoiser.ledger).values()]
     total = sum(tensor.nbytes for tensor in held if isinstance(tensor, Tensor))
-    assert total == pytest.approx(held_bytes * 10_000, abs=100)
+    assert total == pytest.approx(10 * 10_000, abs=100)
 
 
 def test_seconds_count_and_are_resumed() -> None:

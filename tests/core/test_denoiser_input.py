@@ -21,7 +21,7 @@ from tests.core.toy import K, N, Toy, make
         ({"percentile": math.nan}, r"percentile must be within 0\.\.100, not nan"),
         ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
         ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
-        ({"statistic": "max"}, "statistic must be one of last, ema, mean, not 'max'"),
+        ({"statistic": "max"}, "statistic must be one of last, ema, not 'max'"),
         ({"examples": 0}, "there are no examples"),
         ({"draws": 0}, "draws"),
     ],
@@ -35,6 +35,24 @@ def test_bad_settings(options: dict[str, Any], message: str) -> None:
 def test_a_label_outside_the_classes(bad: int) -> None:
     with pytest.raises(InputError, match=rf"label {bad} is outside 0\.\.2"):
         make().observe(torch.tensor([0, 1]), torch.zeros(2, K), torch.tensor([0, bad]))
+
+
+@pytest.mark.parametrize("shape", [(2, K + 1), (2, K - 1), (2, K, 4), (2,)])
+@pytest.mark.parametrize("counterfactual", ["weights", "sentinels"])
+def test_logits_of_another_number_of_classes(shape: tuple[int, ...], counterfactual: str) -> None:
+    """A wider head would go unnoticed and rivals be no class."""
+    denoiser = make(counterfactual=counterfactual)
+    index = torch.tensor([0, 1])
+    labels = denoiser.plant(index, index)
+    with pytest.raises(InputError, match=r"logits must be \(batch, 3\), a column per class, not"):
+        denoiser.observe(index, torch.zeros(shape), labels)
+
+
+@pytest.mark.parametrize(("index", "labels"), [((2, 1), (2,)), ((2,), (2, K)), ((1,), (2,))])
+def test_index_and_labels_of_another_shape(index: tuple[int, ...], labels: tuple[int, ...]) -> None:
+    observed = torch.zeros(index, dtype=torch.int64), torch.zeros(2, K), torch.zeros(labels)
+    with pytest.raises(InputError, match="index and labels must be one number per example"):
+        make().observe(*observed)
 
 
 @pytest.mark.parametrize("bad", [-1, N])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from torch.utils.data import TensorDataset
 
 from oddly.core import Denoiser
@@ -130,3 +131,25 @@ def test_the_logits_are_left_alone(counterfactual: str, transposed: bool) -> Non
     before = logits.clone()
     denoiser.observe(index, logits, labels)
     assert torch.equal(logits, before)
+
+
+def test_a_loader_that_does_not_heed_the_verdict_is_told_once() -> None:
+    """Shuffled by itself instead of by the sampler, everything removed would come again."""
+    data = zeros(400)
+    denoiser = Denoiser(data, K, prune_after=1)
+    index = torch.arange(400)
+    labels = torch.tensor([data[i][1] for i in range(400)])
+    logits = 3.0 * torch.eye(K)[torch.zeros_like(index)]
+    logits[:20] = 4.0 * torch.eye(K)[1]  # 20 that the network would rather call 1
+    denoiser.observe(index, logits, labels)
+    verdict = denoiser.end_epoch(nn.Identity())
+    assert verdict is not None and 0 < verdict.num_removed < 400
+    kept = torch.tensor(list(denoiser.sampler))
+    denoiser.observe(kept, logits[kept], labels[kept])  # nothing to tell
+    stubborn = Denoiser(data, K, prune_after=1)
+    stubborn.verdict = verdict
+    with pytest.warns(UserWarning, match="removed examples still come out of your loader") as told:
+        stubborn.observe(index, logits, labels)
+        stubborn.observe(index, logits, labels)
+    assert len(told) == 1
+    assert told[0].filename == __file__

@@ -39,8 +39,8 @@ def test_losses_are_averaged_over_the_ranks_that_saw_an_example(
     results: list[dict[str, Any]],
 ) -> None:
     for result in results:
-        assert result["by_hand"][:3].tolist() == [2.5, 5.0, 7.0]
-        assert math.isnan(result["by_hand"][3])
+        assert result["by_hand"][:4].tolist() == [2.5, 5.0, 7.0, math.inf]
+        assert math.isnan(result["by_hand"][4])
 
 
 def test_the_value_of_the_rank_that_saw_an_example_goes_to_all(

@@ -90,6 +90,17 @@ def test_planted_tensor_label_keeps_shape_and_type() -> None:
     assert label.dtype == torch.int32
 
 
+@pytest.mark.parametrize("label", [np.array(7), np.array([7], dtype=np.uint8)])
+def test_planted_array_label_keeps_its_type(label: Any) -> None:
+    """Some datasets hand out arrays of one; np.ndarray(1) would be an array of rubbish."""
+    data = IndexedDataset(Items(("x", label)))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    planted = data[3][1]
+    assert planted.tolist() == (label * 0 + 1).tolist()
+    assert (planted.shape, planted.dtype) == (label.shape, label.dtype)
+    assert label.item() == 7
+
+
 def test_a_label_key_of_its_own() -> None:
     item = {"image": "x", "label": 7, "fine": 7}
     data = IndexedDataset(Items(item), label_key="fine")
@@ -177,7 +188,7 @@ def test_bytes_do_not_overflow(label: Any) -> None:
     assert planted.dtype == label.dtype
 
 
-@pytest.mark.parametrize("label", [torch.eye(3)[0], "cat", None])
+@pytest.mark.parametrize("label", [torch.eye(3)[0], np.eye(3)[0], "cat", None])
 def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
     data = IndexedDataset(Items(("x", label)))
     data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)

@@ -93,10 +93,6 @@ def test_a_target_precision(precision: float) -> None:
             "counterfactual wrong_label goes with statistic last alone",
         ),
         (
-            {"counterfactual": "wrong_label", "statistic": "mean"},
-            "counterfactual wrong_label goes with statistic last alone",
-        ),
-        (
             {"counterfactual": "weights", "target_precision": 0.9},
             "target_precision is estimated from sentinels",
         ),

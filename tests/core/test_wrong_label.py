@@ -141,4 +141,4 @@ def test_nothing_observed_or_nan_is_told(logits: Tensor | None) -> None:
 
 def test_averages_over_epochs_are_refused() -> None:
     with pytest.raises(InputError, match="wrong_label goes with statistic last alone"):
-        Denoiser(N, K, prune_after=1, counterfactual="wrong_label", statistic="mean")
+        Denoiser(N, K, prune_after=1, counterfactual="wrong_label", statistic="ema")

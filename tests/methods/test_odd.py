@@ -137,12 +137,12 @@ def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> 
 
 def test_settings_reach_the_denoiser() -> None:
     context = make_context(seed=6)
-    method = ODD(4, 25.0, "weights", "mean", None, 123, "head.fc", True)
+    method = ODD(4, 25.0, "weights", "last", None, 123, "head.fc", True)
     method.setup(context)
     denoiser = method.denoiser
     assert (denoiser.rule.prune_after, denoiser.rule.percentile, denoiser.draws) == (4, 25.0, 123)
     assert (denoiser.head, denoiser.strict, denoiser.seed) == ("head.fc", True, 6)
-    assert (denoiser.ledger.statistic, denoiser.sentinels) == ("mean", None)
+    assert (denoiser.ledger.statistic, denoiser.sentinels) == ("last", None)
     assert denoiser.sampler is context.sampler
     assert (denoiser.ledger.num_examples, denoiser.num_classes) == (N, K)
 

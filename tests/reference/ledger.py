@@ -16,7 +16,7 @@ def statistic(
     weights: Sequence[float] | None = None,
     decay: float = 0.9,
 ) -> np.ndarray:
-    """`last`, `ema` or `mean` per example over epochs of observations; NaN where never seen."""
+    """`last` or `ema` per example over epochs of observations; NaN where never seen."""
     weights = [1.0] * len(epochs) if weights is None else weights
     histories = [_history(example, epochs) for example in range(num_examples)]
     return np.array([_one(name, history, weights, decay) for history in histories])
@@ -39,8 +39,6 @@ def _one(
         return float("nan")
     if name == "last":
         return seen[-1]
-    if name == "mean":
-        return sum(seen) / len(seen)
     return fading_mean(history, weights, decay)
 
 
