@@ -43,7 +43,7 @@ def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
         ((tmp_path / "gone",), "no such file or folder"),
         ((), "say what to clean"),
         ((tmp_path / "photos", "--export", "xml"), "unknown export 'xml'"),
-        ((tmp_path / "photos", "--copy-to", inside), "lies inside the source"),
+        ((tmp_path / "photos", "--copy-to", inside), "lies inside the dataset"),
         (("--resume",), "--resume needs --out"),
     ):
         code, _, complaint = oddly("clean", *arguments, *QUICK[:4])

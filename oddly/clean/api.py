@@ -16,6 +16,7 @@ from oddly.clean.findings import suspects_of
 from oddly.clean.leave import (
     check_copy_to,
     copy_cleaned,
+    store_pictures,
     write_duplicates,
     write_unreadable,
     write_verdicts_csv,
@@ -24,6 +25,7 @@ from oddly.clean.look import Looked, look
 from oddly.clean.settings import choose
 from oddly.clean.survey import about_lookalikes, survey
 from oddly.clean.watch import CleanWatcher
+from oddly.copying import about_missing
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import about_unreadable
@@ -96,8 +98,10 @@ def _hand_out(
     for name in export:
         watcher.note(f"written: {EXPORTS[name](run, suspects)}")
     if copy_to is not None:
-        number = copy_cleaned(run, Path(copy_to))
-        watcher.note(f"written: {copy_to}, {number:,} examples")
+        copied = copy_cleaned(run, Path(copy_to), watcher.reading)
+        watcher.note(f"written: {copy_to}, {copied.files:,} examples")
+        if note := about_missing(copied.missing):
+            watcher.note(note)
 
 
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
@@ -188,6 +192,7 @@ def _work(
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
     run = run_config(config, folder, looked.data, resume=True, watcher=watcher)
+    store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)
     return run

@@ -99,6 +99,7 @@ def apply(
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
     from rich.progress import Progress
 
+    from oddly.copying import about_missing
     from oddly.review.copying import copy_cleaned
 
     with Progress(console=err_console, transient=True, disable=not err_console.is_terminal) as bar:
@@ -111,10 +112,8 @@ def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) ->
             lambda done, total: bar.update(task, completed=done, total=total),
         )
     say(f"copy    {destination}: {copied.files:,} files")
-    if copied.missing:
-        named = ", ".join(copied.missing[:10]) + (", …" if len(copied.missing) > 10 else "")
-        many = "1 file is" if len(copied.missing) == 1 else f"{len(copied.missing):,} files are"
-        say(f"{many} not in the copy: {named}")
+    if note := about_missing(copied.missing):
+        say(note)
 
 
 def say(text: str) -> None:
