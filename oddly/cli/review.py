@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from oddly.records import Run
     from oddly.review.apply import Outcome
 
-RUN_FOLDER = Annotated[Path, typer.Argument(help="A run folder.")]
-IMAGES = Annotated[
-    Path | None, typer.Option(help="Where the pictures lie, if not where they were.")
-]
+RUN_FOLDER = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+IMAGES = Annotated[Path | None, typer.Option(help="Where the images lie, if they have moved.")]
 DECISIONS = Annotated[
-    Path | None, typer.Option(help="The file of decisions [RUN/decisions.sqlite].")
+    Path | None, typer.Option(help="The file of decisions (default: RUN/decisions.sqlite).")
 ]
 
 
@@ -72,7 +70,7 @@ def review(
 def apply(
     run: RUN_FOLDER,
     out: Annotated[
-        Path | None, typer.Option(help="The table, .csv or .parquet [RUN/labels.csv].")
+        Path | None, typer.Option(help="The table, .csv or .parquet (default: RUN/labels.csv).")
     ] = None,
     copy_to: Annotated[
         Path | None, typer.Option(help="Also copy the dataset, cleaned, into this new folder.")
