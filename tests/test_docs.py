@@ -48,20 +48,75 @@ def test_the_table_of_the_default() -> None:
             assert paper == f"{100 * case['paper']['removed']:.1f} % removed"
 
 
+def detected(case: str, method: str) -> dict[str, Any]:
+    return dict(stored(f"detection/{case}--{method}--seed0.json")["figures"])
+
+
+def test_the_table_of_features() -> None:
+    cases = {case["case"]: case for case in stored("sentinels_features_25_epochs.json")["cases"]}
+    table = rows("docs/default.md", "| removed | E of 25 |")
+    assert len(table) == len(cases)
+    for name, default, best, removed, epoch in table:
+        found = cases[re.sub(r" \([\d.]+ %\)$", "", name)]["automatic"]
+        assert (removed, epoch) == (f"{100 * found['removed']:.1f} %", str(found["epoch"]))
+        if "f1" in found:
+            assert (default, best) == (short(found["f1"]), short(found["best_f1"]))
+
+
+CASES = {
+    "CIFAR-10, uniform 40 %": "cifar10-uniform-40",
+    "CIFAR-100, uniform 40 %": "cifar100-uniform-40",
+    "CIFAR-10N aggregate": "cifar10n-aggregate",
+    "CIFAR-10N random1": "cifar10n-random1",
+    "CIFAR-10, asymmetric 40 %": "cifar10-asymmetric-40",
+    "CIFAR-10, instance 40 %": "cifar10-instance-40",
+    "CIFAR-10, uniform 40 %, ConvNeXt V2": "cifar10-uniform-40-layernorm",
+    "CIFAR-100, asymmetric 40 %": "cifar100-asymmetric-40",
+    "CIFAR-100, clean": "cifar100-clean",
+}
+
+
+def test_the_table_of_whole_runs() -> None:
+    table = rows("docs/default.md", "| cleanlab's F1 | paper's rule, F1 |")
+    assert [cells[0] for cells in table] == list(CASES)
+    for name, f1, best, precision, removed, accuracy, *rivals in table:
+        found = detected(CASES[name], "odd")
+        assert removed == f"{100 * found['removed_fraction']:.1f} %"
+        assert accuracy == f"{found['test_accuracy']:.1f} %"
+        if name != "CIFAR-100, clean":
+            shown = [short(found[key]) for key in ("f1", "best_f1", "average_precision")]
+            assert [f1, best, precision] == shown
+        for rival, method in zip(rivals, ("cleanlab", "odd_paper"), strict=True):
+            if rival != "not run":
+                assert rival == short(detected(CASES[name], method)["f1"])
+
+
 @pytest.mark.parametrize(
-    ("row", "data", "method"),
+    ("row", "case", "method"),
     [
-        (0, "cifar10", "erm"),
-        (1, "cifar10", "odd --preset paper"),
-        (2, "cifar10", "odd, default"),
-        (3, "cifar10n:random1", "odd, default"),
+        (0, "cifar10-uniform-40", "erm"),
+        (1, "cifar10-uniform-40", "cleanlab"),
+        (2, "cifar10-uniform-40", "odd_paper"),
+        (3, "cifar10-uniform-40", "odd"),
+        (4, "cifar10-asymmetric-40", "cleanlab"),
+        (5, "cifar10-asymmetric-40", "odd"),
+        (6, "cifar10n-aggregate", "cleanlab"),
+        (7, "cifar10n-aggregate", "odd_paper"),
+        (8, "cifar10n-aggregate", "odd"),
     ],
 )
-def test_the_table_of_the_readme(row: int, data: str, method: str) -> None:
-    runs = stored("cifar10_resnet18_30_epochs.json")["runs"]
-    run = next(run for run in runs if (run["data"], run["method"]) == (data, method))
+def test_the_table_of_the_readme(row: int, case: str, method: str) -> None:
+    found = detected(case, method)
     cells = rows("README.md", "| test accuracy | precision | recall | F1 |")[row]
-    assert cells[2] == f"{run['test_accuracy']:.1f} %"
+    accuracy = found["test_accuracy"]
+    assert cells[2] == ("–" if accuracy is None else f"{accuracy:.1f} %")
     for cell, figure in zip(cells[3:], ("precision", "recall", "f1"), strict=True):
-        nothing_removed = not run["removed_fraction"]
-        assert cell == ("–" if nothing_removed else f"{run[figure]:.2f}".lstrip("0"))
+        nothing_removed = not found["removed_fraction"]
+        assert cell == ("–" if nothing_removed else f"{found[figure]:.2f}".lstrip("0"))
+
+
+def test_the_long_run_on_cifar_100() -> None:
+    summary = stored("cifar100_wrn_28_10_100_epochs.json")["summary"]
+    accuracy = f"{summary['test_accuracy']:.1f} %"
+    for page in ("README.md", "docs/default.md"):
+        assert f"{accuracy} " in (ROOT / page).read_text().split("WRN-28-10", 1)[1][:120]

@@ -157,6 +157,12 @@ def train(
     target_precision: Annotated[
         float | None, in_panel(ODD, "Cut where this share of the removed should be wrong, 0..1.")
     ] = None,
+    rounds: Annotated[
+        int, in_panel(ODD, "Looks at the verdict; those after the first readmit examples.")
+    ] = 3,
+    retrain: Annotated[
+        bool, in_panel(ODD, "At the end, train anew on what was kept.", "--retrain")
+    ] = False,
     preset: Annotated[str | None, in_panel(ODD, "paper: the paper's rule exactly.")] = None,
     strict: Annotated[
         bool, in_panel(ODD, "Stop if pruning would empty a class, or touch a tiny one.", "--strict")

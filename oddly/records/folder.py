@@ -59,7 +59,8 @@ class RunWriter:
             (path / name).unlink(missing_ok=True)
         _remove_temporary(path)
         write_json(path / "config.json", {**config, "format": FORMAT_VERSION})
-        write_json(path / "environment.json", environment)
+        # what relative paths in the settings start from
+        write_json(path / "environment.json", {"folder": os.getcwd(), **environment})
         return cls(path)
 
     @classmethod
@@ -126,7 +127,8 @@ class Run:
     @property
     def environment(self) -> dict[str, Any]:
         """Versions and hardware."""
-        return self._read_if_there("environment.json") or {}
+        said = self._read_if_there("environment.json") or {}
+        return {name: value for name, value in said.items() if name != "folder"}
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
@@ -172,7 +174,8 @@ class Run:
     def data_root(self) -> Path | None:
         """The folder that the ids of image files start from; None where there is none (now)."""
         # the data may be named relative to where the run was started
-        start = Path(str(self.environment.get("folder") or ""))
+        said = self._read_if_there("environment.json") or {}
+        start = Path(str(said.get("folder") or ""))
         path = start / os.path.expanduser(str(self.config.get("data") or ""))
         if os.path.isfile(path):  # a table: paths are relative to its folder
             path = path.parent

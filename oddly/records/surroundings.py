@@ -33,7 +33,6 @@ def environment(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "oddly": _version("oddly"),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "folder": os.getcwd(),  # what relative paths in the settings start from
         "cpu_count": os.cpu_count(),
         "cpu_model": _cpu_model(),
         "packages": {name: version for name in _PACKAGES if (version := _version(name))},

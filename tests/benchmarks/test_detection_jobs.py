@@ -27,7 +27,7 @@ def test_the_order_of_the_cases() -> None:
         *("cifar10-uniform-40", "cifar10n-aggregate", "cifar10-asymmetric-40"),
         *("cifar100-uniform-40", "cifar10-instance-40", "cifar10n-random1", "cifar100-clean"),
     ]
-    assert len(CASES) == 18
+    assert len(CASES) == 19
 
 
 def test_one_recipe_for_every_resnet() -> None:

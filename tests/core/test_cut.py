@@ -309,7 +309,7 @@ def spread(start: float, end: float, count: int) -> list[float]:
         # 20 right around -3, 6 wrong from 1 to 3: the stretch from -2 to 1 is empty
         ([*spread(-4, -2, 20), *spread(1, 3, 6)], 1.5, -0.5),
         # the same, but 6 more would go where only 2 may be added
-        ([*spread(-4, -2, 20), *spread(0.5, 0.6, 6), *spread(2, 3, 4)], 1.5, 1.5),
+        ([*spread(-4, -2, 20), *spread(1.0, 1.1, 6), *spread(2, 3, 4)], 1.5, 1.5),
         # no stretch is wide
         (spread(-4, 3, 27), 1.5, 1.5),
         # nothing above, nothing below

@@ -12,7 +12,10 @@ from torch.nn.functional import interpolate
 
 from oddly.data import DataOptions, add_noise, load_data
 from oddly.data.base import Augment, LabelledData, Recipe, Split
+from oddly.engine.build import choose_device
+from oddly.engine.embed import embed_data
 from oddly.errors import InputError
+from oddly.models.backbone import PACKAGED, load_backbone
 
 THIRTY_EPOCHS = Recipe(
     model="resnet18", epochs=30, batch_size=128, learning_rate=0.1, weight_decay=5e-4
@@ -21,6 +24,7 @@ THIRTY_EPOCHS = Recipe(
 LAYER_NORM = replace(THIRTY_EPOCHS, model="convnextv2_atto", learning_rate=0.05)
 """Half the rate: at 0.1 its loss rose at first. Version 2, as the first one's layer scale of 1e-6
 all but stops SGD."""
+FEATURE_SIZE = 160  # pixels a side
 SMALL = Recipe(model="resnet8", epochs=12, batch_size=64, learning_rate=0.1, weight_decay=5e-4)
 
 
@@ -42,6 +46,8 @@ class Case:
     """Images are brought to so many times their side, for a network with a coarse first layer."""
     examples: int | None = None
     """Only the first so many training (and test) examples."""
+    frozen: bool = False
+    """A head trains on features of the packaged backbone; there is no test set then."""
 
 
 def _synthetic(data: str) -> list[Case]:
@@ -59,14 +65,20 @@ _ALL = [
     Case("cifar10n-aggregate", "cifar10n:aggregate"),
     Case("cifar10n-random1", "cifar10n:random1"),
     Case("digits-uniform-40", "digits", 0.4, recipe=None),
+    Case(
+        "cifar10n-aggregate-features",
+        "cifar10n:aggregate",
+        recipe=None,
+        examples=10_000,
+        frozen=True,
+    ),
     Case("cifar10-uniform-40-layernorm", "cifar10", 0.4, recipe=LAYER_NORM, warmup=1, enlarge=2),
 ]
 _FIRST = (
     *("cifar10-uniform-40", "cifar10n-aggregate", "cifar10-asymmetric-40", "cifar100-uniform-40"),
     *("cifar10-instance-40", "cifar10n-random1", "cifar100-clean"),
-    *("cifar10-uniform-40-layernorm", "digits-uniform-40"),
+    *("cifar10-uniform-40-layernorm", "digits-uniform-40", "cifar10n-aggregate-features"),
 )
-# Frozen pretrained features on CIFAR-10N have their place here once `oddly clean` can embed.
 CASES = {
     case.name: case
     for case in sorted(_ALL, key=lambda c: _FIRST.index(c.name) if c.name in _FIRST else 99)
@@ -94,7 +106,16 @@ def load_case(case: Case, seed: int, data_dir: Path | None = None) -> LabelledDa
         data = add_noise(data, case.noise_kind, case.noise, generator)
     if data.true_labels is None:
         raise InputError(f"{case.name}: the true labels of {case.data} are not known")
+    if case.frozen:
+        return _embed(replace(data, test=None))
     return _enlarge(data, case.enlarge) if case.enlarge > 1 else data
+
+
+def _embed(data: LabelledData) -> LabelledData:
+    """Features for images, as `oddly clean` makes them by default."""
+    device = choose_device("auto")
+    backbone = load_backbone(PACKAGED, "packaged", FEATURE_SIZE)
+    return embed_data(data, backbone, FEATURE_SIZE, device, skip_unreadable=False)
 
 
 def _first(data: LabelledData, number: int) -> LabelledData:
