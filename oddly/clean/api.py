@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from oddly.clean.duplicates import find_duplicates
+from oddly.clean.early import check_early
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import (
@@ -137,6 +138,7 @@ def _begin(
     listed = _list(source, skip_unreadable)
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
+    check_early(config, listed)
     writer = RunWriter.create(
         folder, _complete(config), environment(describe_device(device)), overwrite
     )
