@@ -68,7 +68,7 @@ def list_facts(
         note = f"{format_seconds(own)} of it denoising" if own else ""
         note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
         if said.get("backbone") and not said.get("fine_tune"):
-            note = "of the head; not counting the look at the images"
+            note = "of the head, without the backbone's"
         facts.append(Fact("Time", format_seconds(seconds), note))
     return facts
 
