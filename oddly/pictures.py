@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ _TRIES = ((SIDE, 80), (SIDE, 55), (72, 50), (48, 40), (32, 30))
 
 
 class Unreadable(Exception):
-    """An image file that cannot be decoded; the message is the reason, in a few words."""
+    """A picture that cannot be had; the message is the reason, in a few words."""
 
 
 def read_picture(
@@ -42,7 +43,7 @@ def read_picture(
         if side is not None:
             image.draft(None, (2 * side, 2 * side))  # a JPEG is decoded no larger than useful
         if image.width * image.height > most_pixels:
-            raise Unreadable("too many pixels")
+            raise Unreadable(f"too many pixels: {image.width} × {image.height}")
         return _to_rgb(_upright(image))
 
 
@@ -50,6 +51,17 @@ def picture_size(source: str | bytes) -> tuple[int, int]:
     """Width and height as the file's header tells them."""
     with _opened(source) as image:
         return image.size
+
+
+def file_names(id: str) -> list[str]:
+    """The names that the file of an example may have, the likeliest first.
+
+    `path#2` is the second row of a table that names the file; `\\udcff` a byte that is no UTF-8.
+    """
+    names = [id, re.sub(r"#\d+$", "", id)]
+    escape = r"\\u(dc[89a-f][0-9a-f])"
+    names += [re.sub(escape, lambda found: chr(int(found[1], 16)), name) for name in names]
+    return list(dict.fromkeys(names))
 
 
 @contextmanager

@@ -188,3 +188,10 @@ def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
 def test_a_bare_command_shows_help(oddly: Command) -> None:
     code, told, complaint = oddly()
     assert code in (0, 2) and "train" in told + complaint
+
+
+def test_commands_come_as_a_newcomer_needs_them(oddly: Command) -> None:
+    told = oddly("--help")[1]
+    names = ("demo", "clean", "report", "review", "apply", "train", "compare", "reproduce")
+    places = [told.index(f" {name} ") for name in (*names, "benchmark")]
+    assert places == sorted(places)

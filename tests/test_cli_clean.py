@@ -43,12 +43,31 @@ def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
         ((tmp_path / "gone",), "no such file or folder"),
         ((), "say what to clean"),
         ((tmp_path / "photos", "--export", "xml"), "unknown export 'xml'"),
-        ((tmp_path / "photos", "--copy-to", inside), "lies inside the source"),
+        ((tmp_path / "photos", "--copy-to", inside), "lies inside the dataset"),
         (("--resume",), "--resume needs --out"),
     ):
         code, _, complaint = oddly("clean", *arguments, *QUICK[:4])
         assert code == 2 and words in complaint.splitlines()[-1], complaint
     assert not inside.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--percentile", 200, "percentile must be within 0..100, not 200"),
+        ("--prune-after", 9_999, "prune_after = 9999 lies beyond"),
+        ("--labels", "no.csv", "labels: no.csv does not exist"),
+        ("--backbone", "nope", "unknown timm model 'nope'"),
+        ("--model", "resnet81", "unknown model 'resnet81'"),
+    ],
+)
+def test_mistakes_are_told_before_an_image_is_read_and_leave_no_folder(
+    oddly: Command, tmp_path: Path, option: str, value: object, words: str
+) -> None:
+    write_pictures(tmp_path / "photos", 4)
+    code, _, complaint = oddly("clean", tmp_path / "photos", option, value, "--out", tmp_path / "r")
+    assert code == 2 and complaint.count("\n") == 1 and words in complaint
+    assert not (tmp_path / "r").exists()
 
 
 def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: Path) -> None:

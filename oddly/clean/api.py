@@ -11,11 +11,13 @@ from typing import Any
 import torch
 
 from oddly.clean.duplicates import find_duplicates
+from oddly.clean.early import check_early
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import (
     check_copy_to,
     copy_cleaned,
+    store_pictures,
     write_duplicates,
     write_unreadable,
     write_verdicts_csv,
@@ -24,6 +26,7 @@ from oddly.clean.look import Looked, look
 from oddly.clean.settings import choose
 from oddly.clean.survey import about_lookalikes, survey
 from oddly.clean.watch import CleanWatcher
+from oddly.copying import about_missing
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import about_unreadable
@@ -96,8 +99,10 @@ def _hand_out(
     for name in export:
         watcher.note(f"written: {EXPORTS[name](run, suspects)}")
     if copy_to is not None:
-        number = copy_cleaned(run, Path(copy_to))
-        watcher.note(f"written: {copy_to}, {number:,} examples")
+        copied = copy_cleaned(run, Path(copy_to), watcher.reading)
+        watcher.note(f"written: {copy_to}, {copied.files:,} examples")
+        if note := about_missing(copied.missing):
+            watcher.note(note)
 
 
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
@@ -133,6 +138,7 @@ def _begin(
     listed = _list(source, skip_unreadable)
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
+    check_early(config, listed)
     writer = RunWriter.create(
         folder, _complete(config), environment(describe_device(device)), overwrite
     )
@@ -188,6 +194,7 @@ def _work(
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
     run = run_config(config, folder, looked.data, resume=True, watcher=watcher)
+    store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)
     return run

@@ -21,6 +21,8 @@ class Findings:
     images: int
     unreadable: int
     suspects: int
+    readmitted: int
+    """Suspects at first, kept in the end."""
     estimated_noise: dict[str, float] | None
     """rate, low, high; None where there were too few images to tell."""
     classes: Sequence[tuple[str, int, int]]
@@ -56,6 +58,7 @@ def summarise(run: Run) -> Findings:
         images=len(verdicts),
         unreadable=len(_rows(run, "unreadable.csv")),
         suspects=len(suspects),
+        readmitted=run.summary.get("readmitted") or 0,
         estimated_noise=run.summary.get("estimated_noise"),
         classes=[(str(n), int(k), int(sizes[n])) for n, k in hit.items() if k][:LISTED],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],

@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from oddly.clean.duplicates import Duplicates
+from oddly.copying import Copied, Progress, check_destination, copy_files
 from oddly.data.base import LabelledData
 from oddly.data.listing import shown
+from oddly.data.source import ImageSource
 from oddly.errors import InputError
-from oddly.records import Run, write_atomic
+from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
+from oddly.records import Run, RunWriter, choose_pictured, write_atomic
 
 TABLES = ("verdicts.csv", "unreadable.csv", "duplicates.csv")
 
@@ -56,36 +60,53 @@ def write_verdicts_csv(run: Run) -> None:
     write_atomic(run.path / "verdicts.csv", verdicts.to_csv(index=False, lineterminator="\n"))
 
 
+def store_pictures(run: Run, source: ImageSource) -> None:
+    """Small pictures of images that are rows of a dataset: pages can only open files."""
+    keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
+    small: dict[int, bytes] = {}
+    for place in map(int, np.concatenate(choose_pictured(keep, scores))):
+        try:
+            if isinstance(content := source.source(place), bytes):
+                small[place] = shrink(read_picture(content, SIDE))
+        except Unreadable:  # gone since it was read
+            continue
+    if small:
+        RunWriter(run.path).write_thumbnails(small)
+
+
 def check_copy_to(target: Path, source: str) -> None:
     """Refuse a place where something lies already, or that is part of the source."""
     if not os.path.exists(source):
         raise InputError(f"--copy-to: the source {shown(source)} is no longer there")
-    origin = os.path.realpath(source if os.path.isdir(source) else os.path.dirname(source) or ".")
-    place = os.path.realpath(target)
-    if os.path.isdir(source) and (place == origin or place.startswith(origin + os.sep)):
-        raise InputError(f"--copy-to {target} lies inside the source; choose another place")
-    if os.path.realpath(source) == place or origin.startswith(place + os.sep):
-        raise InputError(f"--copy-to {target} holds the source; choose another place")
-    if target.is_file() or (target.is_dir() and any(target.iterdir())):
-        raise InputError(f"--copy-to {target} is not empty; choose another place")
+    if is_table(target) and target.exists():
+        raise InputError(f"{target} is there already; choose another --copy-to")
+    if os.path.isdir(source):
+        check_destination(target, source)
+    elif target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise InputError(f"{target} is not an empty folder; choose another --copy-to")
 
 
-def copy_cleaned(run: Run, target: Path) -> int:
+def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Copied:
     """The kept examples: files in the source's own layout, or a table that names them.
 
-    The originals are read, never changed. Returns how many examples were written.
+    The originals are read, never changed.
     """
-    source = str(run.config["data"])
     kept = run.verdicts[run.verdicts.keep]
-    table = target if target.suffix.lower() == ".csv" else target / "cleaned.csv"
-    if not os.path.isfile(locate(data_root(run), kept.id.iloc[0])):  # rows of a dataset, not files
+    root = data_root(run)
+    table = target if is_table(target) else target / "cleaned.csv"
+    if not os.path.isfile(locate(root, kept.id.iloc[0])):  # rows of a dataset, not files
         _write_table(table, "id", kept.id, kept.given_name)
-    elif table == target or os.path.isfile(source):
-        root = data_root(run)  # absolute paths: the table may lie anywhere
+    elif table == target or os.path.isfile(str(run.config["data"])):
+        # absolute paths: the table may lie anywhere
         _write_table(table, "path", [locate(root, name) for name in kept.id], kept.given_name)
     else:
-        _copy_files(kept.id, source, target)
-    return len(kept)
+        plan = [(name, os.path.relpath(locate(root, name), root)) for name in kept.id]
+        return copy_files(plan, lambda name: _find(root, name), target, progress)
+    return Copied(len(kept))
+
+
+def is_table(target: Path) -> bool:
+    return target.suffix.lower() == ".csv"
 
 
 def data_root(run: Run) -> str:
@@ -100,16 +121,13 @@ def _write_table(table: Path, name: str, names: Iterable[str], labels: Iterable[
 
 
 def locate(root: str, name: str) -> str:
-    """An example's file: ids are paths below the root; `#2` marks a row that repeats one."""
-    path = os.path.join(root, name)
-    if not os.path.isfile(path) and "#" in name:
-        plain = os.path.join(root, name.rpartition("#")[0])
-        return plain if os.path.isfile(plain) else path
+    """An example's file: ids are paths below the root."""
+    paths = [os.path.join(root, spelling) for spelling in file_names(name)]
+    return next((path for path in paths if os.path.isfile(path)), paths[0])
+
+
+def _find(root: str, name: str) -> str:
+    path = locate(root, name)
+    if not os.path.isfile(path):
+        raise Unreadable("the file is gone")
     return path
-
-
-def _copy_files(ids: Iterable[str], source: str, target: Path) -> None:
-    for name in ids:
-        copy = target / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(os.path.join(source, name), copy)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
+from oddly.core.sentinels import how_many
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe
@@ -64,7 +65,8 @@ def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
 
 def _frozen(found: Survey) -> dict[str, Any]:
     recipe = asdict(head_recipe(found.images, found.classes))
-    # Even a few: what is drawn from the weights supposes features of another length than these.
+    # Even a few: what is drawn from the weights supposes features of another length than these,
+    # and below 300 images all of them would be removed.
     settings = {"counterfactual": "sentinels"}
     return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}
 
@@ -107,7 +109,8 @@ def _explain(
     side = "unknown size" if found.short_side is None else f"{found.short_side} px"
     network, size_reason = _describe_network(config)
     few = found.images < FEW and config.settings.get("counterfactual") != "sentinels"
-    threshold = "the final layer's weights" if few else "labels replaced on purpose"
+    planted = f"{how_many(found.images):,} labels replaced on purpose"
+    threshold = "the final layer's weights" if few else planted
     percentile = config.settings.get("percentile")
     prune_after = config.settings.get("prune_after")
     return [
@@ -128,7 +131,7 @@ def _explain(
         Choice(
             "threshold",
             f"from {threshold}" + ("" if percentile is None else f", percentile {percentile:g}"),
-            f"fewer than {FEW} images" if few else "2 % of them, at least 300 or a tenth",
+            f"fewer than {FEW} images" if few else "random ones, until pruning; see docs/clean.md",
         ),
         Choice("device", device, "the best there is" if config.device == "auto" else "asked for"),
     ]

@@ -12,10 +12,22 @@ import typer
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from typer.core import TyperGroup
 
 from oddly.errors import InputError
 
+ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "reproduce", "benchmark")
+
+
+class InOrder(TyperGroup):
+    """Commands as a newcomer needs them, not as their files are imported."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
 app = typer.Typer(
+    cls=InOrder,
     help="Train an image classifier on labels you don't trust; find the wrong ones meanwhile.",
     no_args_is_help=True,
     add_completion=False,

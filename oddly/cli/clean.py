@@ -60,15 +60,15 @@ def clean(
     fine_tune: Annotated[
         bool, in_panel(CHOICES, "Train the whole backbone, not a head alone.", "--fine-tune")
     ] = False,
-    epochs: Annotated[int | None, in_panel(CHOICES)] = None,
-    batch_size: Annotated[int | None, in_panel(CHOICES)] = None,
-    learning_rate: Annotated[float | None, in_panel(CHOICES)] = None,
+    epochs: Annotated[int | None, in_panel(CHOICES, "Passes over the data.")] = None,
+    batch_size: Annotated[int | None, in_panel(CHOICES, "Images per step.")] = None,
+    learning_rate: Annotated[float | None, in_panel(CHOICES, "At its highest.")] = None,
     prune_after: Annotated[int | None, in_panel(CHOICES, "E: epochs before pruning.")] = None,
     percentile: Annotated[
         float | None, in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones.")
     ] = None,
     top: Annotated[
-        int | None, in_panel(WRITE, "Budget: exports hold the N most suspicious.")
+        int | None, in_panel(WRITE, "Budget: list and export the N most suspicious.")
     ] = None,
     copy_to: Annotated[
         Path | None,
@@ -141,6 +141,8 @@ def _describe(findings: Findings) -> list[str]:
     lines = [
         f"{findings.suspects:,} of {findings.images:,} images look mislabelled ({share:.1f} %)"
     ]
+    if findings.readmitted:
+        lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
     if noise := findings.estimated_noise:
         rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
         lines.append(f"estimated share of wrong labels: {rate:.1f} % ({low:.1f} to {high:.1f} %)")

@@ -13,18 +13,27 @@ from oddly.errors import InputError
 
 @app.command()
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path | None, typer.Option(help="The page [RUN/report.html].")] = None,
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A run folder, or the folder of a comparison.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The page (default: RUN/report.html or RUN/compare.html).")
+    ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="The folder of the images, if it has moved.")
+        Path | None, typer.Option(help="Where the images lie, if they have moved.")
     ] = None,
 ) -> None:
-    """Write a run's page: one file that opens from disk."""
+    """Write a run's or a comparison's page: one file that opens from disk."""
     from oddly.records import Run
     from oddly.report import write_report
     from oddly.terminal import TerminalWatcher
 
     if images is not None and not images.is_dir():
         raise InputError(f"{images}: no such folder; --images takes the folder of the images")
+    if (run / "compare.json").is_file():
+        from oddly.compare import Comparison, write_page
+
+        out_console.print(str(write_page(Comparison(run), out)), soft_wrap=True)
+        return
     page = write_report(Run(run), out, images, TerminalWatcher(err_console).reading)
     out_console.print(str(page), soft_wrap=True)

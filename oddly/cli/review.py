@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from oddly.records import Run
     from oddly.review.apply import Outcome
 
-RUN_FOLDER = Annotated[Path, typer.Argument(help="A run folder.")]
-IMAGES = Annotated[
-    Path | None, typer.Option(help="Where the pictures lie, if not where they were.")
-]
+RUN_FOLDER = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
+IMAGES = Annotated[Path | None, typer.Option(help="Where the images lie, if they have moved.")]
 DECISIONS = Annotated[
-    Path | None, typer.Option(help="The file of decisions [RUN/decisions.sqlite].")
+    Path | None, typer.Option(help="The file of decisions (default: RUN/decisions.sqlite).")
 ]
 
 
@@ -72,7 +70,7 @@ def review(
 def apply(
     run: RUN_FOLDER,
     out: Annotated[
-        Path | None, typer.Option(help="The table, .csv or .parquet [RUN/labels.csv].")
+        Path | None, typer.Option(help="The table, .csv or .parquet (default: RUN/labels.csv).")
     ] = None,
     copy_to: Annotated[
         Path | None, typer.Option(help="Also copy the dataset, cleaned, into this new folder.")
@@ -99,6 +97,7 @@ def apply(
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
     from rich.progress import Progress
 
+    from oddly.copying import about_missing
     from oddly.review.copying import copy_cleaned
 
     with Progress(console=err_console, transient=True, disable=not err_console.is_terminal) as bar:
@@ -111,10 +110,8 @@ def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) ->
             lambda done, total: bar.update(task, completed=done, total=total),
         )
     say(f"copy    {destination}: {copied.files:,} files")
-    if copied.missing:
-        named = ", ".join(copied.missing[:10]) + (", …" if len(copied.missing) > 10 else "")
-        many = "1 file is" if len(copied.missing) == 1 else f"{len(copied.missing):,} files are"
-        say(f"{many} not in the copy: {named}")
+    if note := about_missing(copied.missing):
+        say(note)
 
 
 def say(text: str) -> None:

@@ -131,7 +131,8 @@ def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watc
     if verdict is None or verdict is before:
         return
     if before is not None:
-        if isinstance(verdict, Verdict):
+        earlier = before.readmitted if isinstance(before, Verdict) else 0
+        if isinstance(verdict, Verdict) and verdict.readmitted != earlier:
             watcher.note(f"after epoch {parts.context.epoch}: {verdict.tell_readmitted()}")
         return
     watcher.note(str(verdict))

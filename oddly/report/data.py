@@ -122,6 +122,7 @@ class RunPage:
         """Read a run, finished or not; picture files lie below `images` or where the run says."""
         # a finished run's summary says all; settings may name what its method never used
         said = run.summary or {k: v for k, v in run.config.items() if isinstance(v, (str, int))}
+        said = {name: run.config.get(name) for name in ("backbone", "fine_tune")} | said
         judged = Judged.from_run(run, images, progress)
         verdicts = run.verdicts if judged else None
         rule = run.counterfactual or {}

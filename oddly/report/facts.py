@@ -24,9 +24,16 @@ class Fact:
 def describe_run(said: dict[str, Any]) -> str:
     """How it was trained, in one line."""
     parts = [str(said["method"])] if said.get("method") else []
-    parts += [str(said["model"])] if said.get("model") else []
+    parts += [name_model(said)] if said.get("model") else []
     parts += [f"{said['epochs']} epochs"] if said.get("epochs") else []
     return " · ".join(parts)
+
+
+def name_model(said: dict[str, Any]) -> str:
+    """The network; a head alone says little without what it stands on."""
+    if said.get("backbone") and not said.get("fine_tune"):
+        return f"{said['backbone']}, frozen, with a head"
+    return str(said["model"])
 
 
 def list_facts(
@@ -60,6 +67,8 @@ def list_facts(
         seconds, own = said["seconds"], said.get("denoise_seconds")
         note = f"{format_seconds(own)} of it denoising" if own else ""
         note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
+        if said.get("backbone") and not said.get("fine_tune"):
+            note = "of the head, without the backbone's"
         facts.append(Fact("Time", format_seconds(seconds), note))
     return facts
 
@@ -94,6 +103,7 @@ def list_settings(said: dict[str, Any]) -> list[Fact]:
     """How the run was set up; what is not known is left out."""
     keys = ("model", "epochs", "prune_after", "percentile")
     names = ("Model", "Epochs", "Pruned after epoch", "Percentile aimed at")
+    said = {**said, "model": name_model(said)} if said.get("model") else said
     pairs = [(name, said.get(key)) for key, name in zip(keys, names, strict=True)]
     facts = [Fact(name, format_number(value)) for name, value in pairs if value is not None]
     noise = said.get("noise")

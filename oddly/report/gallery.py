@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from oddly.errors import InputError
-from oddly.pictures import MOST_BYTES, SIDE, Unreadable, list_formats, read_picture, shrink
+from oddly.pictures import (
+    MOST_BYTES,
+    SIDE,
+    Unreadable,
+    file_names,
+    list_formats,
+    read_picture,
+    shrink,
+)
 from oddly.records import Run, choose_pictured
 from oddly.report.classes import cut
 
@@ -143,22 +150,12 @@ def find_pictures(
 
 def read_thumbnail(root: Path, name: str) -> bytes | None:
     """The small picture of a file, if it is there and can be read."""
-    for candidate in candidates(name):
+    for candidate in file_names(name):
         try:
             return shrink(read_picture(os.path.join(root, candidate), SIDE, MOST_PIXELS))
         except (Unreadable, OSError, ValueError):  # hostile names, pictures that cannot be shrunk
             continue
     return None
-
-
-def candidates(name: str) -> list[str]:
-    """The file names that an id may stand for."""
-    names = [name]
-    if listed_again := re.fullmatch(r"(.+)#\d+", name, re.DOTALL):
-        names.append(listed_again[1])
-    # bytes that are no UTF-8 were made visible as \udcff
-    raw = [re.sub(r"\\u(dc[89a-f][0-9a-f])", lambda m: chr(int(m[1], 16)), n) for n in names]
-    return list(dict.fromkeys(names + raw))
 
 
 def as_address(content: bytes | None) -> str | None:

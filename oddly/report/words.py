@@ -50,6 +50,9 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
     if rule.get("epoch") is not None:
         how = "as asked for" if chosen else "a moment found while training"
         lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
+    if readmitted := said.get("readmitted"):
+        many = "1 image was" if readmitted == 1 else f"{readmitted:,} images were"
+        lines.append(f"Afterwards {many} readmitted: learnt without, the label fitted after all.")
     spared = said.get("spared_classes") or []
     if spared:
         names = ", ".join(str(name) for name in spared[:5]) + (", …" if len(spared) > 5 else "")

@@ -23,16 +23,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from oddly.errors import InputError
+from oddly.pictures import Unreadable
 from oddly.review.decisions import Stale
 from oddly.review.guard import Guard
-from oddly.review.images import NoPicture, encode
+from oddly.review.images import LARGEST_SIDE, encode
 from oddly.review.session import BadRequest, Session
 
 ADDRESS = "127.0.0.1"
 PORTS_TRIED = 50
 BODY_LIMIT = 16_384
 GRID_LIMIT = 200
-LARGE, SMALL = 1024, 224  # longest side of a picture, alone and in the grid
+LARGE, SMALL = LARGEST_SIDE, 224  # longest side of a picture, alone and in the grid
 DECODERS = 2  # pictures decoded at a time: each may need hundreds of megabytes
 STATIC = {
     "review.css": "text/css; charset=utf-8",
@@ -141,7 +142,7 @@ class Pages:
     def _picture(self, rank: int, side: int) -> tuple[bytes, str]:
         try:
             return encode(self.session.images.read(self.session.suspects.ids[rank]), side)
-        except NoPicture as error:
+        except Unreadable as error:
             return PLACEHOLDER.format(escape(str(error))).encode(), "image/svg+xml"
 
 

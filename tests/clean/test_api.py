@@ -180,6 +180,9 @@ def test_a_hugging_face_folder(tmp_path: Path, photos: Path) -> None:
     run = oddly.clean(tmp_path / "hub", tmp_path / "run", copy_to=tmp_path / "kept.csv", **QUICK)
     assert list(run.verdicts.id) == [f"train/{i}" for i in range(36)]
     assert (tmp_path / "kept.csv").read_text().startswith("id,label\n")
+    suspects = run.verdicts.index[~run.verdicts.keep]
+    assert set(suspects) <= set(run.thumbnails) and run.thumbnails
+    assert "data:image/webp" in (run.path / "report.html").read_text()
 
 
 def test_fine_tuning(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ def test_a_copy_keeps_the_layout_and_the_originals(photos: Path, tmp_path: Path)
     before = {path: path.read_bytes() for path in photos.rglob("*.png")}
     ids = sorted(path.relative_to(photos).as_posix() for path in before)
     run = write_run(tmp_path / "run", str(photos), ids, removed=4)
-    assert copy_cleaned(run, tmp_path / "copy") == len(ids) - 4
+    assert copy_cleaned(run, tmp_path / "copy").files == len(ids) - 4
     copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
     assert copied == set(ids[4:])
     assert {path: path.read_bytes() for path in photos.rglob("*.png")} == before
@@ -44,17 +45,58 @@ def test_places_where_no_copy_may_go(photos: Path, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full/x").write_text("")
     for target, words in (
-        (photos, "inside the source"),
-        (photos / "red" / "new", "inside the source"),
-        (tmp_path / "link" / "new", "inside the source"),
-        (tmp_path, "holds the source"),
-        (tmp_path / "full", "not empty"),
+        (photos, "not an empty folder"),
+        (photos / "red" / "new", "inside the dataset"),
+        (tmp_path / "link" / "new", "inside the dataset"),
+        (tmp_path, "not an empty folder"),
+        (tmp_path / "full", "not an empty folder"),
+        (tmp_path / "full/x", "not an empty folder"),
     ):
         with pytest.raises(InputError, match=words):
             check_copy_to(target, source)
     check_copy_to(tmp_path / "new", source)
     with pytest.raises(InputError, match="no longer there"):
         check_copy_to(tmp_path / "new", str(tmp_path / "gone"))
+
+
+def test_a_table_never_replaces_a_file(photos: Path, tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("path,label\n")
+    for source in (str(photos), str(table)):
+        with pytest.raises(InputError, match="there already"):
+            check_copy_to(table, source)
+    with pytest.raises(InputError, match="not an empty folder"):
+        check_copy_to(photos, str(table))
+    check_copy_to(tmp_path / "new.csv", str(table))
+
+
+def test_what_is_gone_is_told_and_half_a_copy_is_none(photos: Path, tmp_path: Path) -> None:
+    ids = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    run = write_run(tmp_path / "run", str(photos), ids, removed=4)
+    (photos / ids[-1]).unlink()
+    copied = copy_cleaned(run, tmp_path / "copy")
+    assert copied.files == len(ids) - 5 and copied.missing == [f"{ids[-1]} (the file is gone)"]
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        copy_cleaned(run, tmp_path / "half", stop)
+    assert not (tmp_path / "half").exists() and not list(tmp_path.glob(".*"))
+
+
+def test_bytes_that_are_no_utf8_are_copied(tmp_path: Path) -> None:
+    (tmp_path / "data" / "a").mkdir(parents=True)
+    try:
+        for byte in (b"\xe9", b"\xea"):
+            (tmp_path / "data" / "a" / os.fsdecode(byte + b".png")).write_bytes(byte)
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    ids = ["a/\\udce9.png", "a/\\udcea.png"]
+    run = write_run(tmp_path / "run", str(tmp_path / "data"), ids, removed=1)
+    assert copy_cleaned(run, tmp_path / "copy").files == 1
+    copied = tmp_path / "copy" / "a" / os.fsdecode(b"\xea.png")
+    assert copied.read_bytes() == b"\xea"
 
 
 def test_locate(tmp_path: Path) -> None:

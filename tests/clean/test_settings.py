@@ -71,7 +71,7 @@ def test_few_images_leave_nothing_to_plant() -> None:
     few = replace(PHOTOS, images=299, short_side=8)
     assert reasons(few)["threshold"] == ("from the final layer's weights", "fewer than 300 images")
     few = replace(PHOTOS, images=299)  # but for a frozen backbone
-    assert reasons(few)["threshold"][0] == "from labels replaced on purpose"
+    assert reasons(few)["threshold"][0] == "from 29 labels replaced on purpose"
 
 
 @pytest.mark.parametrize(

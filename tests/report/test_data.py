@@ -9,7 +9,8 @@ import pytest
 from oddly.errors import InputError
 from oddly.records import Run, RunWriter
 from oddly.report.data import Judged, RunPage
-from oddly.report.facts import format_seconds
+from oddly.report.facts import describe_run, format_seconds
+from oddly.report.words import tell_threshold
 from tests.report.tables import NARROW
 
 
@@ -61,6 +62,19 @@ def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
         " (the paper's rule). The aim was percentile 10 of them; 10 % lie below it. It was applied"
         " after epoch 15, a moment found while training."
     )
+
+
+def test_words_about_readmission_and_a_frozen_backbone() -> None:
+    lines = tell_threshold({"source": "sentinels"}, {"readmitted": 13}, chosen=False)
+    assert lines[1].startswith("Afterwards 13 images were readmitted")
+    assert tell_threshold({"source": "sentinels"}, {"readmitted": 1}, False)[1].startswith(
+        "Afterwards 1 image was"
+    )
+    assert len(tell_threshold({"source": "sentinels"}, {"readmitted": 0}, False)) == 1
+    said = {"method": "odd", "model": "feature_head", "backbone": "net", "epochs": 15}
+    assert describe_run(said) == "odd · net, frozen, with a head · 15 epochs"
+    tuned = {"model": "net", "backbone": "net", "fine_tune": True}
+    assert describe_run(tuned) == "net"
 
 
 def test_page_of_a_run_with_sentinels(made_up_run: Callable[..., Run]) -> None:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from oddly.pictures import from_pixels, shrink
 from oddly.records import Run, RunWriter
-from oddly.report.gallery import Gallery, as_address, candidates, describe_score, find_pictures
+from oddly.report.gallery import Gallery, describe_score, find_pictures
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,6 @@ def test_a_broken_store_of_pictures_breaks_no_page(
     else:
         pd.DataFrame({"other": [1]}).to_parquet(path)
     assert find_pictures(Run(run.path), np.arange(4), None) == [None] * 4
-
-
-def test_ids_lead_to_files() -> None:
-    assert candidates("a/b.png") == ["a/b.png"]
-    assert candidates("a/b.png#12") == ["a/b.png#12", "a/b.png"]
-    assert candidates("b\\udcff.png") == ["b\\udcff.png", "b\udcff.png"]
-    assert as_address(None) is None
 
 
 def test_a_run_finds_its_files_itself(made_up_run: Callable[..., Run], tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_cleaned_copy_and_untouched_originals(decided: Run, photos: Path, tmp_
         *("cat/0.png", "cat/2.png", "cat/6.png", "dog/4.png", "dog/7.png"),
         *("emu/1.png", "emu/5.png", "emu/8.png"),
     ]
-    assert done.files == 8 and done.missing == [] and told[-1] == (9, 9)
+    assert done.files == 8 and done.missing == [] and told[-1] == (8, 8)
     assert {name: (photos / name).read_bytes() for name in listing(photos)} == before
     assert len(load_data(str(tmp_path / "clean"), DataOptions()).train) == 8
     assert [path.name for path in tmp_path.glob(".*")] == []
@@ -96,6 +96,14 @@ def test_pictures_that_are_no_files(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ["train/0", "train/1"], "digits")
     with pytest.raises(InputError, match="its pictures are no files"):
         copy_cleaned(run, outcome(), tmp_path / "clean")
+
+
+def test_rows_of_a_dataset_are_no_files(tmp_path: Path) -> None:
+    (tmp_path / "hub").mkdir()
+    run = write_run(tmp_path / "run", ["train/0", "train/1"], tmp_path / "hub")
+    with pytest.raises(InputError, match="none of the 2 files is there"):
+        copy_cleaned(run, outcome(), tmp_path / "clean")
+    assert not (tmp_path / "clean").exists()
 
 
 def test_an_interrupted_copy_leaves_nothing(decided: Run, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from oddly.errors import InputError
-from oddly.records import Run
-from oddly.review.images import ImageFiles, NoImages, NoPicture, encode, find_images
+from oddly.pictures import Unreadable, shrink
+from oddly.records import Run, RunWriter
+from oddly.review.images import FirstOf, ImageFiles, NoImages, StoredPictures, encode, find_images
 from tests.review.conftest import paint, write_run
 
 
@@ -35,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 def test_nothing_outside_the_root_is_read(root: Path, id: str) -> None:
     (root / "cat" / "link.png").symlink_to(root.parent / "secret.png")
     (root / "folder").symlink_to(root.parent)
-    with pytest.raises(NoPicture, match=r"outside|not a file"):
+    with pytest.raises(Unreadable, match=r"outside|not a file"):
         ImageFiles(root).read(id.format(root))
 
 
@@ -43,7 +44,7 @@ def test_nothing_outside_the_root_is_read(root: Path, id: str) -> None:
     "id", ["%2e%2e/secret.png", "..%2fsecret.png", "cat/%2e%2e/%2e%2e/secret.png", "..\\secret.png"]
 )
 def test_encoded_paths_mean_nothing(root: Path, id: str) -> None:
-    with pytest.raises(NoPicture, match="gone"):
+    with pytest.raises(Unreadable, match="gone"):
         ImageFiles(root).read(id)
 
 
@@ -75,7 +76,7 @@ def test_a_table_beside_its_pictures(root: Path) -> None:
     files = ImageFiles(root.parent / "data2", base=root)
     assert files.read("../data2/sibling.png").size == (8, 6)
     assert files.read("sibling.png").size == (8, 6)
-    with pytest.raises(NoPicture, match="outside"):
+    with pytest.raises(Unreadable, match="outside"):
         files.read("../secret.png")
 
 
@@ -87,15 +88,15 @@ def test_what_cannot_be_shown_says_why(root: Path) -> None:
     os.mkfifo(root / "pipe.png")
     reasons = {
         "gone.png": "gone",
-        "empty.png": "cannot be read",
-        "text.png": "cannot be read",
-        "torn.png": "cannot be read",
+        "empty.png": "empty file",
+        "text.png": "not an image",
+        "torn.png": "not an image",
         "pipe.png": "not a file",
         "cat": "not a file",
         "a\0b.png": "not a file's name",
     }
     for id, reason in reasons.items():
-        with pytest.raises(NoPicture, match=reason):
+        with pytest.raises(Unreadable, match=reason):
             ImageFiles(root).read(id)
 
 
@@ -114,9 +115,9 @@ def bomb(width: int, height: int) -> bytes:
 def test_bombs_are_refused_before_they_are_decoded(root: Path) -> None:
     (root / "large.png").write_bytes(bomb(9000, 9000))
     (root / "huge.png").write_bytes(bomb(60_000, 60_000))
-    with pytest.raises(NoPicture, match="too large to show: 9000 × 9000"):
+    with pytest.raises(Unreadable, match="too many pixels: 9000 × 9000"):
         ImageFiles(root).read("large.png")
-    with pytest.raises(NoPicture, match="cannot be read"):  # Pillow's own limit
+    with pytest.raises(Unreadable, match="far too many pixels"):  # Pillow's own limit
         ImageFiles(root).read("huge.png")
 
 
@@ -160,7 +161,7 @@ def test_where_a_runs_pictures_are(tmp_path: Path, root: Path, run: Run) -> None
     assert isinstance(by_table, ImageFiles) and by_table.root == os.path.realpath(tmp_path)
     digits = write_run(tmp_path / "r3", ["train/0"], "digits")
     assert isinstance(find_images(digits, "train/0"), NoImages)
-    with pytest.raises(NoPicture, match="no picture files"):
+    with pytest.raises(Unreadable, match="no pictures"):
         find_images(digits, "train/0").read("train/0")
     moved = write_run(tmp_path / "r4", ["a.png"], "photos_that_moved")
     with pytest.raises(InputError, match=r"photos_that_moved: the pictures .* --images"):
@@ -168,3 +169,41 @@ def test_where_a_runs_pictures_are(tmp_path: Path, root: Path, run: Run) -> None
     assert isinstance(find_images(moved, "a.png", root), ImageFiles)
     with pytest.raises(InputError, match="no such folder of pictures"):
         find_images(moved, "a.png", tmp_path / "nowhere")
+
+
+def test_pictures_of_a_set_in_memory_are_shown(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["train/0", "train/1", "train/2"], "digits")
+    blue, red = Image.new("RGB", (8, 8), "blue"), Image.new("RGB", (8, 8), "red")
+    RunWriter(run.path).write_thumbnails({2: shrink(blue), 0: shrink(red)})
+    source = find_images(Run(run.path), "train/0")
+    assert isinstance(source, StoredPictures)
+    assert source.read("train/2").getpixel((4, 4)) == (0, 0, 255)
+    assert source.read("train/0").getpixel((4, 4)) == (255, 0, 0)
+    with pytest.raises(Unreadable, match="no picture of it was stored"):
+        source.read("train/1")
+
+
+def test_files_come_before_what_was_stored(tmp_path: Path, photos: Path) -> None:
+    run = write_run(tmp_path / "run", ["cat/0.png", "train/1", "gone.png"], photos)
+    small = shrink(Image.new("RGB", (3, 3), "blue"))
+    RunWriter(run.path).write_thumbnails({0: small, 1: small})
+    source = find_images(Run(run.path), "cat/0.png")
+    assert isinstance(source, FirstOf)
+    assert source.read("cat/0.png").size == (8, 6)  # the file itself
+    assert source.read("train/1").size == (3, 3)
+    with pytest.raises(Unreadable, match="the file is gone"):
+        source.read("gone.png")
+
+
+def test_a_broken_store_of_pictures_is_no_obstacle(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["train/0"], "digits")
+    (run.path / "thumbnails.parquet").write_text("torn")
+    assert isinstance(find_images(Run(run.path), "train/0"), NoImages)
+    RunWriter(run.path).write_thumbnails({7: b"beyond the last example"})
+    assert isinstance(find_images(Run(run.path), "train/0"), NoImages)
+
+
+def test_data_is_found_from_where_the_run_was_started(tmp_path: Path, photos: Path) -> None:
+    run = write_run(tmp_path / "run", ["cat/0.png"], "photos")
+    (run.path / "environment.json").write_text(f'{{"folder": "{tmp_path}"}}')
+    assert find_images(Run(run.path), "cat/0.png").read("cat/0.png").size == (8, 6)

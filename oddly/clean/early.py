@@ -1,0 +1,40 @@
+"""What can be known to fail before minutes go into images, and before a run folder is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from oddly.core.rule import Rule
+from oddly.core.sentinels import SMALLEST
+from oddly.data.base import LabelledData
+from oddly.data.labels import replace_labels
+from oddly.engine.build import frozen_backbone
+from oddly.engine.config import RunConfig
+from oddly.methods import build_method
+from oddly.methods.odd import ODD
+from oddly.models import build_model
+
+
+def check_early(config: RunConfig, listed: LabelledData) -> None:
+    """Refuse a table of labels, a rule or a network that cannot work."""
+    if config.labels:
+        replace_labels(listed, Path(config.labels))
+    _check_rule(config, len(listed.train))
+    if config.backbone:
+        frozen_backbone(config)
+    elif config.model:
+        build_model(config.model, len(listed.class_names), 3, config.image_size, config.dropout)
+
+
+def _check_rule(config: RunConfig, examples: int) -> None:
+    method, _ = build_method(config.method, config.settings)
+    if isinstance(method, ODD):
+        Rule.choose(
+            examples >= SMALLEST,
+            method.counterfactual,
+            method.statistic,
+            method.percentile,
+            config.epochs,
+            method.prune_after,
+            method.target_precision,
+        )

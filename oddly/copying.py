@@ -1,0 +1,99 @@
+"""Image files copied into a new folder: the originals are only read, the copy appears whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oddly.errors import InputError
+from oddly.pictures import Unreadable
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass
+class Copied:
+    """What a copy holds, and what it could not hold."""
+
+    files: int = 0
+    missing: list[str] = field(default_factory=list)
+    """`id (reason)`"""
+
+
+def check_destination(destination: Path, root: Path | str) -> None:
+    """Refuse a place where something lies already, or that is part of the dataset below `root`."""
+    if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
+        raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
+    real, root = Path(os.path.realpath(destination)), Path(os.path.realpath(root))
+    if real == root or root in real.parents:
+        raise InputError(f"{destination} lies inside the dataset itself; choose another --copy-to")
+
+
+def copy_files(
+    plan: Sequence[tuple[str, str]],
+    find: Callable[[str], str],
+    destination: Path,
+    progress: Progress | None = None,
+) -> Copied:
+    """Copy each `(id, target)`: the file that `find(id)` names to `destination`/`target`.
+
+    `find` raises `Unreadable` where there is none: it is told, not refused.
+    """
+    staging = destination.with_name(f".{destination.name}.{os.getpid()}.oddly-tmp")
+    copied, taken = Copied(), set[str]()
+    try:
+        staging.mkdir(parents=True)
+        for done, (id, target) in enumerate(plan, start=1):
+            try:
+                path = find(id)
+            except Unreadable as reason:
+                copied.missing.append(f"{id} ({reason})")
+            else:
+                _copy_one(path, staging / _free_name(target, taken))
+                copied.files += 1
+            if progress:
+                progress(done, len(plan))
+        if copied.missing and not copied.files:
+            told = f"none of the {len(plan):,} files is there, so nothing is copied"
+            raise InputError(f"{told}: {copied.missing[0]}, …")
+        if destination.exists():
+            destination.rmdir()  # empty: checked before
+        staging.rename(destination)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    return copied
+
+
+def path_parts(name: str) -> list[str]:
+    """Without what would lead elsewhere: `/a/../b//c` → a, b, c."""
+    return [part for part in name.split("/") if part not in ("", ".", "..")]
+
+
+def _free_name(target: str, taken: set[str]) -> str:
+    """The name, or one with a number; apart also on disks that do not tell A from a."""
+    stem, suffix = os.path.splitext("/".join(path_parts(target)))
+    name, number = stem + suffix, 1
+    while name.lower() in taken:
+        number += 1
+        name = f"{stem}-{number}{suffix}"
+    taken.add(name.lower())
+    return name
+
+
+def _copy_one(path: str, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, target)
+
+
+def about_missing(missing: Iterable[str]) -> str | None:
+    """One line about what a copy lacks, the first ten by name."""
+    names = list(missing)
+    if not names:
+        return None
+    named = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+    many = "1 file is" if len(names) == 1 else f"{len(names):,} files are"
+    return f"{many} not in the copy: {named}"
