@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -73,7 +74,7 @@ def build(
     """Load the data, build model, optimiser and method; nothing is written yet."""
     if config.tensorboard:
         check_tensorboard()
-    method, notes = build_method(config.method, config.settings)
+    method, notes = build_method(config.method, method_settings(config))
     settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
     data = prepare_data(config, data, progress, device)
@@ -109,6 +110,13 @@ def build(
         trusted_feed=trusted_feed,
         notes=[*notes, *data.notes, *tables.notes],
     )
+
+
+def method_settings(config: RunConfig) -> Mapping[str, Any]:
+    """What the method is told; on frozen features the final layer says nothing of random labels."""
+    if config.backbone and not config.fine_tune and "counterfactual" in settings_of(config.method):
+        return {"counterfactual": "sentinels", **config.settings}
+    return config.settings
 
 
 def prepare_data(

@@ -8,7 +8,14 @@ import torch
 
 from oddly.data import synthetic
 from oddly.data.noise import error_rate
-from oddly.engine.build import TEST_BATCH, build, choose_device, prepare_data, use_bf16
+from oddly.engine.build import (
+    TEST_BATCH,
+    build,
+    choose_device,
+    method_settings,
+    prepare_data,
+    use_bf16,
+)
 from oddly.engine.config import RunConfig
 from oddly.errors import InputError
 
@@ -124,3 +131,12 @@ def test_what_cannot_be_built(config: RunConfig, message: str) -> None:
     with pytest.raises(InputError) as caught:
         build(config)
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_on_frozen_features_there_are_sentinels_however_few_the_examples() -> None:
+    frozen = RunConfig("synthetic", backbone="test_vit", weights="pretrained")
+    assert method_settings(frozen) == {"counterfactual": "sentinels"}
+    asked = replace(frozen, settings={"counterfactual": "weights"})
+    assert method_settings(asked) == {"counterfactual": "weights"}
+    assert method_settings(replace(frozen, fine_tune=True)) == {}
+    assert method_settings(replace(frozen, method="erm")) == {}
