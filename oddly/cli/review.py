@@ -88,7 +88,9 @@ def apply(
     table = write_labels(opened, outcome, out)
     changed = counts["suggestion"] + counts["relabel"]
     say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
-    again = shlex.join(["oddly", "train", str(opened.config.get("data")), "--labels", str(table)])
+    # `oddly clean` alone judges all splits together
+    command = "clean" if opened.config.get("pool_splits") else "train"
+    again = shlex.join(["oddly", command, str(opened.config.get("data")), "--labels", str(table)])
     say(f"labels  {table}\nuse     {again}")
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)

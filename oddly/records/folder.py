@@ -219,7 +219,9 @@ def _check_run(path: Path) -> None:
     version = _find_format(path)
     if version is None:
         reason = "not a run folder" if path.exists() else "no such folder"
-        raise InputError(f"{path}: {reason}; give the folder that 'oddly train --out' wrote")
+        raise InputError(
+            f"{path}: {reason}; give the folder that 'oddly clean' or 'oddly train' wrote"
+        )
     if version != FORMAT_VERSION:
         reason = f"run format {version}, but this oddly reads format {FORMAT_VERSION}"
         raise InputError(f"{path}: {reason}; use the oddly that wrote it, or train again")

@@ -51,7 +51,7 @@ class Suspects:
     def read(cls, run: Run, top: int | None = None) -> Suspects:
         """Those the run removed, or the `top` most suspicious, removed or not."""
         if not run.is_done or not run.has_verdicts:
-            hint = f"go on with: oddly train --resume --out {run.path}"
+            hint = "the command that began it goes on, given --resume"
             raise InputError(f"{run.path}: this run is not finished; {hint}")
         table = read_table(run.path / "verdicts.parquet", COLUMNS)
         if missing := set(COLUMNS) - set(table.column_names):
@@ -90,7 +90,7 @@ def describe_score(score: float | None, threshold: float, percentile: float | No
     """How odd an example looks beside labels that are random."""
     if score is None:
         return "Never seen in training"
-    if score <= threshold:
+    if score < threshold:
         return "Below the threshold: the run kept it"
     if percentile is None:
         return f"Score {score:.2f}, above the threshold of {threshold:.2f}"

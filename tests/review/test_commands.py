@@ -43,7 +43,7 @@ def test_runs_that_cannot_be_reviewed(oddly: Command, tmp_path: Path, run: Run) 
     assert "is damaged" in refused(oddly, "review", run.path)
     assert "is damaged" in refused(oddly, "apply", run.path)
     RunWriter.create(tmp_path / "young", {"method": "odd"}, {})
-    assert "not finished; go on with" in refused(oddly, "review", tmp_path / "young")
+    assert "not finished; the command that began it" in refused(oddly, "review", tmp_path / "young")
     moved = write_run(tmp_path / "moved", ["a.png"], tmp_path / "gone")
     assert "the pictures of this run are not there" in refused(oddly, "review", moved.path)
 

@@ -51,7 +51,8 @@ def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
         (2.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
         (2.0, 0.2, "Slight suspicion: the label fits hardly better than random labels do"),
         (2.0, None, "Score 2.00, above the threshold of 1.00"),
-        (1.0, 8.0, "Below the threshold: the run kept it"),
+        (1.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
+        (0.99, 8.0, "Below the threshold: the run kept it"),
         (None, None, "Never seen in training"),
     ],
 )
@@ -74,7 +75,9 @@ def test_a_run_without_a_verdict(tmp_path: Path) -> None:
         class_names=["cat"],
     )
     writer = RunWriter.create(tmp_path / "run", {"method": "erm"}, {})
-    with pytest.raises(InputError, match=r"not finished; go on with: oddly train --resume --out"):
+    with pytest.raises(
+        InputError, match=r"not finished; the command that began it goes on, given --resume"
+    ):
         Suspects.read(Run(tmp_path / "run"))
     writer.write_verdicts(table)
     writer.finish({})
