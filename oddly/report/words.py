@@ -18,7 +18,8 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     if not run.is_done:
         epoch = run.metrics[-1]["epoch"] if run.metrics else 0
         of = f" of {run.config['epochs']}" if run.config.get("epochs") else ""
-        return f"Not finished: {epoch}{of} epochs so far. The command that began it goes on, given --resume."
+        way_on = "The command that began it goes on, given --resume."
+        return f"Not finished: {epoch}{of} epochs so far. {way_on}"
     if verdicts is None:
         return "This run recorded nothing about single images."
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
