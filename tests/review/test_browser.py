@@ -124,7 +124,9 @@ def test_a_tab_that_comes_late_sees_what_stands(
     see(page, "#notice", re.compile("decided meanwhile.*not saved"))
     see(page, "#standing", "Removed")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "remove"
-    press(page, "k", "1 of 6 decided")  # now knowingly
+    page.keyboard.press("k")  # now knowingly
+    see(page, "#name", "dog/1.png")  # the count says nothing here: it stood at 1 before
+    see(page, "#count", "1 of 6 decided")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "keep"
     # Chromium itself remarks on the 409
     assert [line for line in complaints if "409" not in line] == []
