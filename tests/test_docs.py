@@ -52,15 +52,33 @@ def detected(case: str, method: str) -> dict[str, Any]:
     return dict(stored(f"detection/{case}--{method}--seed0.json")["figures"])
 
 
-def test_the_table_of_features() -> None:
-    cases = {case["case"]: case for case in stored("sentinels_features_25_epochs.json")["cases"]}
-    table = rows("docs/default.md", "| removed | E of 25 |")
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("sentinels_features_25_epochs.json", "| removed | E of 25 |"),
+        ("sentinels_features_held_out.json", "| removed | E of the 25 |"),
+    ],
+)
+def test_the_tables_of_features(name: str, heading: str) -> None:
+    cases = {case["case"]: case for case in stored(name)["cases"]}
+    table = rows("docs/default.md", heading)
     assert len(table) == len(cases)
-    for name, default, best, removed, epoch in table:
-        found = cases[re.sub(r" \([\d.]+ %\)$", "", name)]["automatic"]
+    for case, default, best, removed, epoch in table:
+        found = cases[re.sub(r" \([\d.]+ %\)$", "", case)]["automatic"]
         assert (removed, epoch) == (f"{100 * found['removed']:.1f} %", str(found["epoch"]))
         if "f1" in found:
             assert (default, best) == (short(found["f1"]), short(found["best_f1"]))
+
+
+def test_the_table_of_later_looks() -> None:
+    cases = {case["case"]: case for case in stored("second_look_features.json")["cases"]}
+    table = rows("docs/default.md", "| a tenth of the margin |")
+    assert len(table) == len(cases)
+    for name, *cells in table:
+        for cell, rule in zip(cells, ("none", "predicted_as_given", "weight_0.1"), strict=True):
+            found = cases[name][rule]
+            removed = f"{100 * found['removed']:.1f} % removed"
+            assert cell == (short(found["f1"]) if "f1" in found else removed)
 
 
 CASES = {

@@ -187,15 +187,18 @@ class Denoiser:
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:
-        """Take back removed examples that the network, which has not seen them since, agrees with.
+        """Weigh in what the network, which has not seen them since, says of removed examples now.
 
-        `index` (M,) are removed ones, `logits` (M, K) what the network makes of them now, best
-        without augmentation and in evaluation mode. Returns the new verdict.
+        `index` (M,) are removed ones, `logits` (M, K) what it makes of them, best without
+        augmentation and in evaluation mode; some come back. Returns the new verdict.
         """
         if self.verdict is None:
             raise InputError("there is no verdict to reconsider before epoch E")
         with self.stopwatch(logits.device):
-            self.verdict = self.verdict.readmit(index, logits.argmax(1))
+            labels = self.verdict.labels[index.cpu()].long().to(logits.device)[:, None]
+            own = logits.gather(1, labels)[:, 0]
+            rival = logits.scatter(1, labels, -torch.inf).max(1).values
+            self.verdict = self.verdict.readmit(index, rival - own)
             self.sampler.set_keep(self.verdict.keep)
         return self.verdict
 

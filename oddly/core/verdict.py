@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
+NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -60,19 +61,20 @@ class Verdict:
     def num_removed(self) -> int:
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
-    def readmit(self, index: Tensor, predicted: Tensor) -> Verdict:
-        """Take back those of the removed `index` (M,) that are predicted (M,) to be as labelled.
+    def readmit(self, index: Tensor, margins: Tensor) -> Verdict:
+        """Weigh in what the network says of the removed `index` (M,) now; some come back.
 
-        The network has not trained on them since they were removed: that it says the same is
-        news. Their scores are put just below the threshold.
+        It has not trained on them since, so that is news: a tenth of how far the best other class
+        lies above the label, `margins` (M,), is added to the score. Those that fall below the
+        threshold are kept again.
         """
-        index, predicted = index.cpu(), predicted.cpu()
-        back = index[(predicted == self.labels[index].long()) & ~self.keep[index]]
+        removed = ~self.keep[index.cpu()]
+        index, margins = index.cpu()[removed], margins.cpu()[removed]
         keep, scores = self.keep.clone(), self.scores.clone()
-        keep[back] = True
-        below = torch.tensor(self.threshold).nextafter(torch.tensor(-torch.inf))
-        scores[back] = scores[back].minimum(below)
-        return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + len(back))
+        scores[index] += NEWS * margins.nan_to_num(0)  # a broken network has no news
+        keep[index] = scores[index] < self.threshold
+        back = int(keep[index].count_nonzero())
+        return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + back)
 
     def to_pandas(self) -> pandas.DataFrame:
         """One row per example; `score` is larger for more suspicious ones."""

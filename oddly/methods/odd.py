@@ -118,14 +118,16 @@ class ODD(Method):
         return {first + round(k * (last - first) / gaps) for k in range(1, self.rounds)} - {first}
 
     def look_again(self, context: Context) -> None:
-        """One sweep over what was removed; what the network agrees with comes back."""
+        """One sweep over what was removed; what the network rather agrees with comes back."""
         assert self.denoiser.verdict
         removed = self.denoiser.verdict.removed
         if not len(removed):
             return
         with self.denoiser.stopwatch(context.device):
             found = context.probabilities(context.model, removed)
-        self.denoiser.reconsider(removed, found)
+        self.denoiser.reconsider(
+            removed, found.clamp(min=1e-12).log()
+        )  # their margins: the logits'
 
     @property
     def verdict(self) -> Verdict | None:

@@ -86,6 +86,21 @@ def test_the_sampler_follows_the_epochs() -> None:
         toy.run(denoiser, 1)
 
 
+def test_a_later_look_at_the_removed_brings_some_back() -> None:
+    toy, denoiser = Toy(), make()
+    toy.run(denoiser, 3)
+    removed = toy.wrong[:2]
+    assert denoiser.verdict
+    first, second = denoiser.verdict.scores[removed].tolist()
+    logits = torch.zeros(2, K)
+    logits[0, toy.labels[removed[0]]] = 500.0  # the first looks right by now, …
+    logits[1, toy.true[removed[1]]] = 3.0  # … the second as wrong as before
+    verdict = denoiser.reconsider(removed, logits)
+    assert verdict.scores[removed].tolist() == pytest.approx([first - 50, second + 0.3])
+    assert verdict.readmitted == 1
+    assert set(denoiser.sampler) == set(range(N)) - set(toy.wrong[1:].tolist())
+
+
 @pytest.mark.parametrize(("percentile", "removed"), [(10.0, N // 10), (100.0, 0)])
 def test_a_higher_percentile_removes_less(percentile: float, removed: int) -> None:
     toy, denoiser = Toy(), make(percentile=percentile)
