@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score
 
-from oddly.benchmarks.detection.figures import best_cut, detection_figures
+from oddly.benchmarks.detection.figures import best_cut, detection_figures, suggestion_figures
 
 
 def test_by_hand() -> None:
@@ -28,6 +28,21 @@ def test_by_hand() -> None:
             "error_rate": 2 / 5,
         }
     )
+
+
+def test_suggestions_by_hand() -> None:
+    """Two in the bin from .9 (one right), one in the bin from .5 (right)."""
+    said = np.array([0.95, 1.0, 0.55], np.float32)
+    found = suggestion_figures(np.array([1, 2, 0]), said, np.array([1, 0, 0]))
+    expected = {
+        "count": 3,
+        "right": 2 / 3,
+        "said_right": 2.5 / 3,
+        "calibration_error": (0.95 + 1.0 - 1 + 1 - 0.55) / 3,
+    }
+    assert found == pytest.approx(expected)
+    nothing = suggestion_figures(np.empty(0, int), np.empty(0, np.float32), np.empty(0, int))
+    assert nothing == {"count": 0, "right": 0, "said_right": 0, "calibration_error": 0}
 
 
 def test_equal_scores_fall_together() -> None:

@@ -50,3 +50,24 @@ def best_cut(scores: NDArray[Any], wrong: NDArray[Any]) -> tuple[float | None, f
     f1 = np.where(possible, 2 * hits / (removed + hits[-1]), -1.0)
     best = int(f1.argmax())
     return float(f1[best]), float(removed[best] / len(scores))
+
+
+def suggestion_figures(
+    suggested: NDArray[Any], confidences: NDArray[Any], true: NDArray[Any]
+) -> dict[str, float]:
+    """Of labels suggested for removed examples: how many are right, and how many were said to be.
+
+    The calibration error is the distance between the two in ten equal bins of confidence, each
+    weighted by how many suggestions fall into it.
+    """
+    right = np.asarray(suggested == true, np.float64)
+    surplus = np.asarray(confidences, np.float64) - right
+    bins = np.minimum((10 * confidences).astype(np.int64), 9)
+    missed = np.abs(np.bincount(bins, surplus, minlength=10))
+    count = max(len(right), 1)
+    return {
+        "count": len(right),
+        "right": float(right.sum() / count),
+        "said_right": float(np.sum(confidences, dtype=np.float64) / count),
+        "calibration_error": float(missed.sum() / count),
+    }

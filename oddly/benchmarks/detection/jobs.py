@@ -91,7 +91,15 @@ class Denoise(Job):
         verdict = parts.method.verdict
         if verdict is None:
             raise InputError(f"{self.name} came to no verdict on {self.case.name}")
-        return {"keep": verdict.keep.numpy(), "scores": verdict.scores.float().numpy()}, 0
+        found = predict(
+            parts.model, parts.train_feed, parts.bf16
+        )  # as every run ends, for the page
+        return {
+            "keep": verdict.keep.numpy(),
+            "scores": verdict.scores.float().numpy(),
+            "predicted": found.labels.to(torch.int16).numpy(),
+            "confidences": found.confidences.float().numpy(),
+        }, 0
 
     def describe(self, parts: Parts) -> dict[str, Any]:
         found = describe_verdict(parts.method.verdict, parts.data.class_names)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oddly.benchmarks.detection.cases import Case
-from oddly.benchmarks.detection.figures import detection_figures
+from oddly.benchmarks.detection.figures import detection_figures, suggestion_figures
 from oddly.benchmarks.detection.jobs import (
     FOLDS,
     Arrays,
@@ -49,7 +49,12 @@ class Method:
 
 
 def _own(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
-    return Judgement(outputs[0]["keep"], outputs[0]["scores"])
+    found = outputs[0]
+    asked = ~found["keep"] & (found["predicted"] != labels.given)  # agreement is no suggestion
+    said = suggestion_figures(
+        found["predicted"][asked], found["confidences"][asked], labels.true[asked]
+    )
+    return Judgement(found["keep"], found["scores"], {"suggestions": said})
 
 
 def _nothing(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
