@@ -41,8 +41,8 @@ def cut_by_sentinels(
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
-    The rate is the share of examples above the cut, its interval what twice and half the
-    percentile would give. It speaks of labels that look random; human confusions hide better.
+    The rate is the share of examples above the cut. It speaks of labels that look random; human
+    confusions hide better.
 
     A fixed percentile gives recall away where right and wrong labels hardly overlap, and most
     right labels where a network has hardly learnt yet: there the cut is the one with the best
@@ -50,8 +50,6 @@ def cut_by_sentinels(
     """
     ordered = ordered_sample(scores)
     threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
-    _, low = _settle(ordered, sentinels, min(2 * percentile, 100), num_classes)
-    _, high = _settle(ordered, sentinels, percentile / 2, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     best = mixture.best_cut()
     if target_precision is not None:
@@ -66,7 +64,31 @@ def cut_by_sentinels(
     else:
         threshold = lower_into_gap(ordered, threshold)
         rate = _share_above(ordered, threshold)
-    return threshold, (rate, min(low, rate), max(high, rate))
+    low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
+    doubt = 2 * _standard_error(rate, len(ordered))
+    low, high = min(low, rate, mixture.rate) - doubt, max(high, rate) + doubt
+    return threshold, (rate, max(low, 0.0), min(high, 1.0))
+
+
+def _bound_rate(
+    ordered: Tensor, sentinels: Counterfactual, percentile: float, num_classes: int
+) -> tuple[float, float]:
+    """What twice and half the percentile would say, or two standard errors of it where few tell.
+
+    Some right labels lie above the cut, so the rate may be lower yet: what the upper half of the
+    sentinels implies, as high as right labels hardly score.
+    """
+    error = 200 * _standard_error(percentile / 100, len(sentinels.losses))
+    highest = min(percentile + max(error, percentile), 100)
+    lowest = max(percentile - max(error, percentile / 2), 0)
+    _, low = _settle(ordered, sentinels, highest, num_classes)
+    _, high = _settle(ordered, sentinels, lowest, num_classes)
+    return low, high
+
+
+def _standard_error(share: float, count: int) -> float:
+    """Of a share that is estimated from so many."""
+    return math.sqrt(share * (1 - share) / max(1, count))
 
 
 def lower_into_gap(ordered: Tensor, threshold: float) -> float:
