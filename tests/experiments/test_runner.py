@@ -153,6 +153,19 @@ def test_the_first_job_that_fits_goes_first(runner: Runner) -> None:
     assert runner.choose([long, short]) == short
     runner.deadline = time.monotonic() + 1
     assert runner.choose([long, short]) == long
+    assert runner.choose([long, short], begin_anyhow=False) is None
+
+
+def test_when_nothing_more_fits_it_says_what_comes_next(runner: Runner) -> None:
+    """Begun anyhow is only the very first: else little time would never lead anywhere."""
+    told: list[str] = []
+    runner.tell = told.append
+    jobs = [Job(TINY.trunk("synthetic", seed), until=1) for seed in range(2)]
+    needed = runner.estimate(jobs[0])
+    runner.deadline = time.monotonic() + needed - 0.1
+    assert runner.run(jobs) == jobs[:1]
+    assert told[0].startswith("nothing fits into") and "seed 0" in told[0]
+    assert told[-1].startswith("nothing more fits; next: odd on synthetic, no noise, seed 1")
 
 
 def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
