@@ -38,10 +38,12 @@ class UntilThen(Watcher):
             setattr(self, name, getattr(inner, name))
 
     def should_stop(self, row: Mapping[str, Any]) -> bool:
+        if row["epoch"] == self.until:
+            return True  # finished, however little time is left
         if self.deadline is not None:
             another = 1.2 * float(row["seconds"])
             self.out_of_time = time.monotonic() + another + SPARE_SECONDS > self.deadline
-        return self.out_of_time or row["epoch"] == self.until
+        return self.out_of_time
 
 
 @dataclass
@@ -112,7 +114,11 @@ class Runner:
             fork = Fork(self.grow_trunk(job.trunk, job.fork_epoch, siblings), job.fork_epoch)
         begun = time.monotonic()
         folder, looks = self.choose_folder(job)
-        self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        try:
+            self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        except OutOfTime:
+            self.keep_looks(job.config, folder, looks)
+            raise
         looked = self.look(job.config, folder, looks)
         for epoch in looked.keys() - set(forks):
             milestone_path(folder, epoch).unlink()
@@ -148,13 +154,26 @@ class Runner:
         data = prepare_data(self.located(config), self.load(config))
         return {e: look(folder, e, data, self.located(config)) for e in there}
 
+    def keep_looks(self, config: RunConfig, folder: Path, epochs: Collection[int]) -> None:
+        """Store what an unfinished run's losses have shown so far: figures are read off it."""
+        stored = self.store.find(config)
+        new = {e for e in epochs if not stored or str(e) not in stored.snapshots}
+        if looked := self.look(config, folder, new):
+            path = self.store.save(config, Run(folder), looked)
+            self.tell(f"stored {path.name}, unfinished: its losses after epochs {sorted(looked)}")
+
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
         """The folder of a trunk that has kept this milestone, trained up to there if need be."""
-        folder = self.folder(trunk)
+        folder, looks = self.folder(trunk), self.size.looks
         if not milestone_path(folder, epoch).exists() and finished_epochs(folder) >= epoch:
             folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it went past without keeping
         if not milestone_path(folder, epoch).exists():
-            self.go_on(trunk, folder, epoch, {*siblings, *self.size.looks}, None)
+            # Forks leave one epoch before E; that one more shows the losses at E itself.
+            until = epoch + (epoch + 1 in looks)
+            try:
+                self.go_on(trunk, folder, until, {*siblings, *looks}, None)
+            finally:
+                self.keep_looks(trunk, folder, looks)
         return folder
 
     def go_on(
@@ -241,4 +260,3 @@ def is_trunk(config: RunConfig) -> bool:
 def _same(trunk: RunConfig, job: Job) -> bool:
     """Whether the job is this trunk, or grows on it."""
     return identity(trunk) in (identity(job.config), job.trunk and identity(job.trunk))
-

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from torch import nn
 
 from oddly.errors import InputError, unknown_name
+from oddly.models.fast_resnet import resnet9
 from oddly.models.feature_head import feature_head
 from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
-from oddly.models.resnet9 import resnet9
 from oddly.models.timm_model import build_timm_model, import_timm, nearest_timm_names
 from oddly.models.wide_resnet import WideResNet
 

@@ -64,7 +64,10 @@ def test_a_fork_is_the_run_it_stands_for(
     trunk = runner.folder(job.trunk)  # type: ignore[arg-type]
     assert trunk.exists() == (prune_after > 1)  # nothing to share before the first epoch
     if prune_after > 1:
-        assert len(Run(trunk).metrics) == prune_after - 1 and not Run(trunk).is_done
+        assert len(Run(trunk).metrics) == prune_after and not Run(trunk).is_done
+        shown = runner.store.find(job.trunk)  # type: ignore[arg-type]
+        assert shown is not None and not shown.is_finished  # what figures are read off
+        assert list(shown.snapshots) == ["1", "2", "3"]
 
 
 def test_the_trunk_is_plain_training(runner: Runner, tmp_path: Path) -> None:
@@ -105,7 +108,7 @@ def test_a_trunk_that_went_past_is_grown_again(runner: Runner) -> None:
     config = TINY.paper("synthetic", 0, **NOISE)
     runner.train(Job(config, trunk))
     again = runner.runs / f"{run_name(trunk)}-to-2"
-    assert milestone_path(again, 2).exists() and len(Run(again).metrics) == 2
+    assert milestone_path(again, 2).exists() and len(Run(again).metrics) == 3
     assert Run(runner.folder(config)).is_done
 
 
@@ -180,6 +183,25 @@ def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
     runner.train(Job(job.config))  # the rest of it; the snapshots stay
     whole = runner.store.find(job.config)
     assert whole is not None and whole.is_finished and whole.snapshots == result.snapshots
+
+
+def test_broken_off_its_looks_are_stored(runner: Runner) -> None:
+    trunk = TINY.trunk("synthetic", 0, **NOISE)
+    runner.deadline = time.monotonic() - 1
+    assert runner.run([Job(trunk)]) == []
+    partly = runner.store.find(trunk)
+    assert partly is not None and not partly.is_finished and list(partly.snapshots) == ["1"]
+    assert not Job(trunk).is_stored(partly)
+    runner.deadline = None
+    assert runner.run([Job(trunk)]) == [Job(trunk)]
+    whole = runner.store.find(trunk)
+    assert whole is not None and whole.is_finished and list(whole.snapshots) == ["1", "2", "3"]
+
+
+def test_what_is_done_counts_however_little_time_is_left(runner: Runner) -> None:
+    job = Job(TINY.trunk("synthetic", 0, **NOISE), until=1, snapshots=(1,))
+    runner.deadline = time.monotonic() - 1
+    assert runner.run([job]) == [job] and job.is_stored(runner.store.find(job.config))
 
 
 def test_a_look_at_an_epoch_that_has_passed(runner: Runner) -> None:

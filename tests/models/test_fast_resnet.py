@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from oddly.models.resnet9 import Layer, Residual, ResNet9, resnet9
+from oddly.models.fast_resnet import Layer, Residual, ResNet9, resnet9
 
 
 def test_size_counted_by_hand() -> None:
