@@ -181,6 +181,7 @@ def _train(
     jobs = missing_jobs(cells, store)
     if not jobs:
         tell("nothing is missing that could be trained")
+        return
     try:
         finished = runner.run(jobs)
     except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from oddly.experiments.base import Cell, Experiment
-from oddly.experiments.looks import accuracy_at, at_percentile, follow, look_cell
+from oddly.experiments.looks import accuracy_at, at_percentile, by_sweep, follow, look_cell
 from oddly.experiments.sizes import FULL, SMALL, Size
 
 VARIANTS: dict[str, Mapping[str, Any]] = {
@@ -30,6 +30,8 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
     "fp32": {"precision": "fp32"},
 }
 EPOCHS = (50, 75)
+FIGURES = ("precision", "recall")
+SWEEP = "losses of a sweep after E"  # of the first row's run
 STAND_IN = replace(FULL, name="fast", options={**FULL.options, "model": "wrn-16-8"})
 
 
@@ -42,11 +44,15 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
         jobs = tuple(follow(trunk, *(size.at(e) for e in EPOCHS)) for trunk in trunks)
         for epoch in EPOCHS:
             at = size.at(epoch)
-            for figure in ("precision", "recall"):
+            for figure in FIGURES:
                 column = f"{figure}, E = {at}"
                 made.append(look_cell(row, column, jobs, at, at_percentile(10.0, figure)))
         at = size.prune_after
         made.append(Cell(row, f"accuracy, %, epoch {at}", None, jobs, accuracy_at(at)))
+        if not options:
+            for figure in FIGURES:
+                column = f"{figure}, E = {at}"
+                made.append(look_cell(SWEEP, column, jobs, at, by_sweep(figure)))
     return made
 
 

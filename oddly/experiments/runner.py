@@ -151,8 +151,9 @@ class Runner:
         there = sorted(e for e in epochs if milestone_path(folder, e).exists())
         if not there:
             return {}
-        data = prepare_data(self.located(config), self.load(config))
-        return {e: look(folder, e, data, self.located(config)) for e in there}
+        located, at = self.located(config), self.size.prune_after
+        data = prepare_data(located, self.load(config))
+        return {e: look(folder, e, data, located, sweep=e == at) for e in there}
 
     def keep_looks(self, config: RunConfig, folder: Path, epochs: Collection[int]) -> None:
         """Store what an unfinished run's losses have shown so far: figures are read off it."""

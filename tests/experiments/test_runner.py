@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn.functional import cross_entropy
 
-from oddly.engine.checkpoint import milestone_path
+from oddly.engine.build import build_network, prepare_data
+from oddly.engine.checkpoint import load_checkpoint, milestone_path
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Watcher
@@ -164,8 +166,7 @@ def test_when_nothing_more_fits_it_says_what_comes_next(runner: Runner) -> None:
     told: list[str] = []
     runner.tell = told.append
     jobs = [Job(TINY.trunk("synthetic", seed), until=1) for seed in range(2)]
-    needed = runner.estimate(jobs[0])
-    runner.deadline = time.monotonic() + needed - 0.1
+    runner.deadline = time.monotonic() + 1
     assert runner.run(jobs) == jobs[:1]
     assert told[0].startswith("nothing fits into") and "seed 0" in told[0]
     assert told[-1].startswith("nothing more fits; next: odd on synthetic, no noise, seed 1")
@@ -226,6 +227,26 @@ def test_a_snapshot_says_what_a_run_would_have_done(runner: Runner, tmp_path: Pa
     for name in ("threshold", "precision", "recall", "f1"):
         assert seen[name] == pytest.approx(direct[name], rel=1e-6)
     assert seen["removed"] == pytest.approx(direct["removed_fraction"])
+
+
+def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None:
+    """Its losses are those of the saved network on the training images as they are."""
+    trunk = TINY.trunk("synthetic", 0, **NOISE)
+    runner.train(Job(trunk, until=3, snapshots=(2, 3)), forks={3})
+    result = runner.store.find(trunk)
+    assert result is not None and "sweep" not in result.snapshots["2"]
+    sweep = result.snapshots["3"]["sweep"]
+    assert sweep["threshold"] == result.snapshots["3"]["by_percentile"]["10"]["threshold"]
+    data = prepare_data(trunk)
+    network = build_network(trunk, data, torch.device("cpu")).eval()
+    state = load_checkpoint(runner.folder(trunk), "checkpoint-0003.pt")
+    assert state is not None
+    network.load_state_dict(state["model"])
+    images, labels = data.train.images, data.train.labels
+    assert isinstance(images, torch.Tensor)
+    with torch.no_grad():
+        losses = cross_entropy(network((images / 255 - 0.5) / 0.25), labels, reduction="none")
+    assert sweep["removed"] == pytest.approx(float((losses >= sweep["threshold"]).float().mean()))
 
 
 def test_where_it_runs_is_no_part_of_its_name() -> None:
