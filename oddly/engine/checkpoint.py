@@ -17,7 +17,7 @@ from oddly.records import Run, RunWriter, replacing
 
 NAME = "checkpoint.pt"
 SECONDS_BETWEEN = 60.0
-LARGEST_SHARE = 0.01  # of the time may go into saving
+QUICK = 0.6  # seconds that saving may take so often: 1 % of the time
 
 
 class Checkpointer:
@@ -32,7 +32,7 @@ class Checkpointer:
         self._took = 0.0
 
     def due(self, urgent: bool = False) -> bool:
-        between = max(SECONDS_BETWEEN, self._took / LARGEST_SHARE)
+        between = SECONDS_BETWEEN * max(1.0, self._took / QUICK)
         return urgent or time.monotonic() - self._last >= between
 
     def save(self, state: dict[str, Any], milestone: int | None = None) -> None:

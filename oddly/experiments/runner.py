@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from oddly.data.base import LabelledData
 from oddly.engine.build import prepare_data
 from oddly.engine.checkpoint import Fork, milestone_path
-from oddly.engine.config import RunConfig
+from oddly.engine.config import SEEDS, RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Stopped, Watcher
 from oddly.experiments.base import FROM_RUN, Job
@@ -21,6 +22,7 @@ from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import look
 from oddly.records import Run
 
+COMMON = {"data", "noise", "noise_kind", "method", "settings", "weights", *SEEDS}
 SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
 
 
@@ -60,6 +62,7 @@ class Runner:
     """In time.monotonic()'s seconds."""
     watcher: Watcher = field(default_factory=Watcher)
     tell: Callable[[str], None] = print
+    _loaded: dict[str, LabelledData | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.size.make and not self.where.get("data_dir"):
@@ -102,7 +105,9 @@ class Runner:
 
     def describe(self, job: Job) -> str:
         """A job in a line, and how long it will take."""
-        return f"{describe(job.config, job.until)}, about {self.estimate(job) / 60:.0f} min"
+        return (
+            f"{describe(job.config, self.size, job.until)}, about {self.estimate(job) / 60:.0f} min"
+        )
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
         """One job to its end, its trunk first; returns the stored result's file."""
@@ -189,7 +194,7 @@ class Runner:
         begun = (folder / "config.json").exists()
         if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
             return
-        self.tell(describe(config, until))
+        self.tell(describe(config, self.size, until))
         watcher = UntilThen(self.watcher, until, self.deadline)
         data = self.load(config)
         try:
@@ -237,16 +242,28 @@ class Runner:
             config = replace(config, weights=str(source))
         return config
 
-    def load(self, config: RunConfig) -> Any:
-        data_dir = self.where.get("data_dir")
-        return self.size.load(config.data, Path(data_dir) if data_dir else None)
+    def load(self, config: RunConfig) -> LabelledData | None:
+        """The clean data, kept while one run after another learns from it."""
+        if config.data not in self._loaded:
+            data_dir = self.where.get("data_dir")
+            data = self.size.load(config.data, Path(data_dir) if data_dir else None)
+            self._loaded = {config.data: data}
+        return self._loaded[config.data]
 
 
-def describe(config: RunConfig, until: int | None = None) -> str:
-    """A training in a few words."""
+def describe(config: RunConfig, size: Size, until: int | None = None) -> str:
+    """A training in a line: what, on what, and what is not as usual for its size."""
     rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
-    to = "" if until is None else f", to epoch {until}"
-    return f"{config.method} on {config.data}, {rate} noise, seed {config.order_seed}{to}"
+    words = [f"{config.method} on {config.data}", f"{rate} noise", f"seed {config.order_seed}"]
+    told = {"E": config.settings.get("prune_after"), "p": config.settings.get("percentile")}
+    if is_trunk(config):
+        words[0] = f"plain training on {config.data}"
+    else:
+        words += [f"{name} = {value:g}" for name, value in told.items() if value is not None]
+    for name, value in identity(config).items():
+        if name not in COMMON and value != size.options.get(name):
+            words.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(words) + ("" if until is None else f", to epoch {until}")
 
 
 def finished_epochs(folder: Path) -> int:

@@ -89,10 +89,11 @@ class Size:
         )
 
     def load(self, data: str, data_dir: Path | None) -> LabelledData | None:
-        """The data where this size changes it; None: the engine loads it itself."""
-        if self.shrink is None:
+        """The data as this size has it; None where the engine decodes files as a run asks."""
+        if "image_size" in self.options:
             return None
-        return self.shrink(load_data(data, DataOptions(data_dir=data_dir)))
+        loaded = load_data(data, DataOptions(data_dir=data_dir))
+        return self.shrink(loaded) if self.shrink else loaded
 
 
 def _typed(name: str, text: str) -> Any:

@@ -11,7 +11,8 @@ from oddly.data.base import LabelledData
 from oddly.data.synthetic import synthetic
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
-from oddly.engine.loop import fast_model, run_config, train_epoch
+from oddly.engine.fast import fast_model
+from oddly.engine.loop import run_config, train_epoch
 from oddly.engine.watch import Watcher
 from oddly.methods.odd import ODD
 

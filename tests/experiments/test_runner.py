@@ -19,7 +19,7 @@ from oddly.engine.loop import run_config
 from oddly.engine.watch import Watcher
 from oddly.experiments.base import Job
 from oddly.experiments.results import Store, run_name
-from oddly.experiments.runner import Runner
+from oddly.experiments.runner import Runner, describe
 from oddly.experiments.sizes import Size
 from oddly.records import Run
 
@@ -169,7 +169,7 @@ def test_when_nothing_more_fits_it_says_what_comes_next(runner: Runner) -> None:
     runner.deadline = time.monotonic() + 1
     assert runner.run(jobs) == jobs[:1]
     assert told[0].startswith("nothing fits into") and "seed 0" in told[0]
-    assert told[-1].startswith("nothing more fits; next: odd on synthetic, no noise, seed 1")
+    assert told[-1].startswith("nothing more fits; next: plain training on synthetic, no")
 
 
 def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
@@ -247,6 +247,15 @@ def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None
     with torch.no_grad():
         losses = cross_entropy(network((images / 255 - 0.5) / 0.25), labels, reduction="none")
     assert sweep["removed"] == pytest.approx(float((losses >= sweep["threshold"]).float().mean()))
+
+
+def test_a_training_in_a_line() -> None:
+    trunk = TINY.trunk("synthetic", 1, noise=0.4, nesterov=False)
+    expected = "plain training on synthetic, 40 % uniform noise, seed 1, nesterov False, to epoch 2"
+    assert describe(trunk, TINY, 2) == expected
+    paper = describe(TINY.paper("synthetic"), TINY)
+    assert paper == "odd on synthetic, no noise, seed 0, E = 3, p = 10"
+    assert describe(TINY.config("digits", method="odd"), TINY) == "odd on digits, no noise, seed 0"
 
 
 def test_where_it_runs_is_no_part_of_its_name() -> None:
