@@ -3,7 +3,7 @@
 The paper prunes CIFAR-100 with 40 % noise at E = 75 and gets 72.4. In our setting the network has
 begun to memorise by then: recall falls. The paper leaves some details open; each row changes one.
 Command: oddly reproduce recipe --next --minutes 25 --data-dir DIR
-Cost: one trunk up to epoch 75 per row, about 7 minutes of an H200 each (fp32 six times that); the
+Cost: one trunk up to epoch 75 per row, about 7 minutes of an H200 each (fp32: 17); the
 first row is Table 1's own trunk. `--fast` asks a WRN-16-8, under the same schedule, in a third of
 the time: if its first row shows the same fall of recall from epoch 50 to 75, its other rows say
 which of them are worth a WRN-28-10.
