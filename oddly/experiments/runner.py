@@ -178,8 +178,10 @@ class Runner:
             until = epoch + (epoch + 1 in looks)
             try:
                 self.go_on(trunk, folder, until, {*siblings, *looks}, None)
-            finally:
+            except OutOfTime:
                 self.keep_looks(trunk, folder, looks)
+                raise
+            self.keep_looks(trunk, folder, looks)
         return folder
 
     def go_on(
