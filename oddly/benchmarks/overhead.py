@@ -18,7 +18,8 @@ from oddly.data.base import LabelledData
 from oddly.data.synthetic import synthetic
 from oddly.engine.build import Parts, build, choose_device
 from oddly.engine.config import RunConfig
-from oddly.engine.loop import fast_model, train_epoch
+from oddly.engine.fast import fast_model
+from oddly.engine.loop import train_epoch
 from oddly.engine.outcome import describe_device
 from oddly.engine.watch import Watcher
 from oddly.records import environment

@@ -38,7 +38,7 @@ def reproduce(
         bool, typer.Option("--small", help="Two CPU cores, a small net, seconds.")
     ] = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="One GPU, ResNet-18, about a minute a run.")
+        bool, typer.Option("--fast", help="One GPU, ResNet-9, less than a minute a run.")
     ] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's setting (default).")] = False,
     row: Annotated[list[str] | None, typer.Option(help="Only these rows; repeatable.")] = None,
@@ -69,14 +69,18 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     compile: Annotated[
-        bool, typer.Option("--compile/--no-compile", help="torch.compile with CUDA graphs.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--compile/--no-compile", help="CUDA graphs (default: long runs, where there is a GPU)."
+        ),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that decode images (default: 2).")
     ] = None,
     json: Json = False,
 ) -> None:
     """The paper's tables and figures from stored runs, and the runs that are missing."""
+    from oddly.engine.build import choose_device
     from oddly.experiments import EXPERIMENTS
     from oddly.experiments.base import Drawing, fill
     from oddly.experiments.results import STORED, Store
@@ -101,6 +105,8 @@ def reproduce(
     size = _choose_size(experiment, _size_name(small, fast, full), with_ or [])
     cells = _select(experiment.cells(size, seeds), row, column)
     if run or next_:
+        if compile is None:
+            compile = size.compile and choose_device(device).type == "cuda"
         given = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
         where = {name: value for name, value in given.items() if value is not None}
         _train(cells, size, store, runs, where, None if run else minutes)
@@ -175,6 +181,7 @@ def _train(
     jobs = missing_jobs(cells, store)
     if not jobs:
         tell("nothing is missing that could be trained")
+        return
     try:
         finished = runner.run(jobs)
     except KeyboardInterrupt:

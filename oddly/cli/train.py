@@ -63,7 +63,7 @@ SOURCES = (
     "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV/Parquet table of"
     " path and label. Not needed with --resume."
 )
-NETWORKS = f"wrn-D-K, resnet8, resnet18, resnet20 or a timm name {SUITS}."
+NETWORKS = f"wrn-D-K, resnet8, resnet9, resnet18, resnet20 or a timm name {SUITS}."
 NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
 METHODS = (
     "odd, odd_mixup, erm, mixup, gce, luo, ren, mentornet, loss_correction, lccn, joint_opt, dmi,"

@@ -9,7 +9,11 @@ ENOUGH = 4_096  # examples; half a millisecond of launches per step becomes a fe
 
 
 class Backlog:
-    """Observations that wait: indices, logits and labels of some steps."""
+    """Observations that wait: indices, logits and labels of some steps.
+
+    Of an example that comes twice in one round either observation may count: a GPU writes in no
+    fixed order.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[tuple[Tensor, Tensor, Tensor]] = []

@@ -227,6 +227,7 @@ class Denoiser:
         kinds = ("sentinels", "wrong_labels")
         if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
             raise InputError("the saved run had another counterfactual than this one")
+        self._backlog = Backlog()  # what waits belongs to the run that is left
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
         self.epoch, self.stopwatch = state["epoch"], Stopwatch(state["seconds"])

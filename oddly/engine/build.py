@@ -29,7 +29,7 @@ from oddly.models import build_model
 from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 from oddly.models.weights import load_weights
 
-TEST_BATCH = 512  # without gradients more fits
+TEST_BATCH = 500  # without gradients more fits; CIFAR then has no rest of another shape
 NEW_MODEL_SEEDS = 7_919  # apart: the first weights of further networks
 
 

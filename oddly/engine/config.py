@@ -47,7 +47,7 @@ class RunConfig:
     """The method's own settings, by name."""
 
     model: str | None = None
-    """wrn-D-K, resnet8, resnet18, resnet20 or a timm name."""
+    """wrn-D-K, resnet8, resnet9, resnet18, resnet20 or a timm name."""
     backbone: str | None = None
     """A timm network: frozen, and `model` trains on its features; or fine-tuned."""
     weights: str | None = None

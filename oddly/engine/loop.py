@@ -23,13 +23,14 @@ from oddly.engine.checkpoint import (
 )
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
+from oddly.engine.fast import fast_model, no_search
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.schedule import schedule_factor
 from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
-from oddly.methods import Batch, Judgement
+from oddly.methods import Batch, Judgement, StepOutput
 from oddly.records import Run, RunWriter, environment
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
@@ -195,12 +196,12 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
         set_learning_rate(parts.optimizer, stage_config, stage_epoch + step / steps)
         if parts.config.compile:
             torch.compiler.cudagraph_mark_step_begin()
-        whole = len(index) == feed.batch_size  # a part batch would have to be compiled anew
-        with torch.autocast(parts.device.type, torch.bfloat16, enabled=parts.bf16):
-            output = parts.method.loss(
-                model if whole else parts.model, Batch(index, views[0], labels, views[1:])
-            )
-        output.loss.backward()
+        batch = Batch(index, views[0], labels, views[1:])
+        if len(index) == feed.batch_size:
+            output = forward_backward(parts, model, batch)
+        else:  # it would have to be compiled anew, and is not worth a search for kernels
+            with no_search():
+                output = forward_backward(parts, parts.model, batch)
         parts.optimizer.step()
         # Here rather than before backward: no gradient outlives its step in a CUDA graph's memory.
         parts.optimizer.zero_grad(set_to_none=True)
@@ -210,6 +211,13 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
             check_finite(losses[: step + 1], epoch)
     check_finite(losses, epoch)
     return float(losses.mean())
+
+
+def forward_backward(parts: Parts, model: nn.Module, batch: Batch) -> StepOutput:
+    with torch.autocast(parts.device.type, torch.bfloat16, enabled=parts.bf16):
+        output = parts.method.loss(model, batch)
+    output.loss.backward()
+    return output
 
 
 def check_finite(losses: Tensor, epoch: int) -> None:
@@ -244,18 +252,6 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time:
     rate = learning_rate(config, time)
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", rate)
-
-
-def fast_model(parts: Parts) -> nn.Module:
-    """The model that whole batches go through: compiled into CUDA graphs where asked for."""
-    if parts.device.type == "cuda":
-        torch.backends.cudnn.benchmark = True
-    if not parts.config.compile:
-        return parts.model
-    torch.compiler.reset()  # after a few networks in one process it would give up and run eagerly
-    mode = "reduce-overhead" if parts.device.type == "cuda" else "default"
-    compiled: nn.Module = torch.compile(parts.model, mode=mode)  # type: ignore[assignment]
-    return compiled
 
 
 def test_accuracies(parts: Parts, by_class: bool = False) -> dict[str, Any]:

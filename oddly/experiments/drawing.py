@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -61,18 +62,29 @@ def _frame(
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         _text(LEFT, 24, title, "#24292f", 15),
         _text(WIDTH / 2, HEIGHT - 10, axes[0], "#57606a", anchor="middle"),
-        _text(LEFT, TOP - 8, axes[1], "#57606a", anchor="end"),
+        _text(8, TOP - 10, axes[1], "#57606a"),
         f'<path d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}" fill="none"'
         ' stroke="#57606a"/>',
     ]
-    for k in range(6):
-        x = x_range[0] + k / 5 * (x_range[1] - x_range[0])
-        y = y_range[0] + k / 5 * (y_range[1] - y_range[0])
-        parts.append(
-            _text(_x(x, x_range), HEIGHT - BOTTOM + 18, f"{x:.4g}", "#57606a", anchor="middle")
-        )
-        parts.append(_text(LEFT - 6, _y(y, y_range) + 4, f"{y:.3g}", "#57606a", anchor="end"))
+    for x in ticks(x_range):
+        place = _x(x, x_range)
+        parts.append(_text(place, HEIGHT - BOTTOM + 18, f"{x:g}", "#57606a", anchor="middle"))
+    for y in ticks(y_range):
+        parts.append(_text(LEFT - 6, _y(y, y_range) + 4, f"{y:g}", "#57606a", anchor="end"))
     return parts
+
+
+def round_step(length: float) -> float:
+    """1, 2 or 5 times a power of ten, such that five to ten steps make the length."""
+    power = 10.0 ** math.floor(math.log10(length / 5))
+    return power * max(m for m in (1, 2, 5) if m * power <= length / 5 * (1 + 1e-9))
+
+
+def ticks(bounds: tuple[float, float]) -> list[float]:
+    """Round numbers from one end to the other."""
+    step = round_step(bounds[1] - bounds[0])
+    first, last = (round(bound / step) for bound in bounds)
+    return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
 
 
 def _text(x: float, y: float, text: str, colour: str, size: int = 12, anchor: str = "start") -> str:
@@ -83,9 +95,12 @@ def _text(x: float, y: float, text: str, colour: str, size: int = 12, anchor: st
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
-    """From the least to the greatest, never nothing."""
+    """From the least to the greatest, each moved out to a round number; never nothing."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    step = round_step(high - low)
+    return step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
 
 
 def _x(value: float, bounds: tuple[float, float]) -> float:

@@ -47,9 +47,8 @@ def draw(drawing: Drawing) -> Sequence[Path]:
         return []
     ordered = {name: sorted(points) for name, points in series.items()}
     path = drawing.out / f"figure11_{drawing.size.name}.svg"
-    return [
-        draw_lines(path, "Precision and recall, E = 75, p = 10", ordered, ("noise, %", "share"))
-    ]
+    title = f"Precision and recall, E = {drawing.size.prune_after}, p = {PERCENTILE:g}"
+    return [draw_lines(path, title, ordered, ("noise, %", "share"))]
 
 
 EXPERIMENT = Experiment(

@@ -15,7 +15,7 @@ _TINY = {
     "workers": 0,
     "device": "cpu",
 }
-TINY = Size("small", _TINY, prune_after=4, make=make_all)
+TINY = Size("small", _TINY, prune_after=4, make=make_all, examples=160)
 
 # Left open by the paper: batch, schedule and E (3/8 of the epochs, as on CIFAR).
 IMAGENET = {
@@ -30,6 +30,7 @@ IMAGENET = {
             "image_size": 224,
         },
         prune_after=34,
+        examples=1_281_167,
     ),
     "small": TINY,
 }
@@ -46,6 +47,7 @@ WEBVISION = {
             "image_size": 299,
         },
         prune_after=19,
+        examples=2_439_574,
     ),
     "small": TINY,
 }
@@ -63,6 +65,7 @@ CLOTHING1M = {
             "image_size": 224,
         },
         prune_after=1,
+        examples=1_000_000,
     ),
     "small": TINY,
 }

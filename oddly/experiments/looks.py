@@ -43,6 +43,16 @@ def at_percentile(percentile: float, figure: str) -> Callable[[Snapshot], float 
     return read
 
 
+def by_sweep(figure: str) -> Callable[[Snapshot], float | None]:
+    """The same at p = 10, had the losses come from a sweep after epoch E."""
+
+    def read(snapshot: Snapshot) -> float | None:
+        value = snapshot.get("sweep", {}).get(figure)
+        return None if value is None else float(value)
+
+    return read
+
+
 def accuracy_at(epoch: int) -> Callable[[Result], float | None]:
     """Test accuracy, percent, after so many epochs."""
 

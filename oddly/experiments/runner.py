@@ -8,22 +8,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from oddly.engine.build import choose_device, prepare_data
+from oddly.data.base import LabelledData
+from oddly.engine.build import prepare_data
 from oddly.engine.checkpoint import Fork, milestone_path
-from oddly.engine.config import RunConfig
+from oddly.engine.config import SEEDS, RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Stopped, Watcher
 from oddly.experiments.base import FROM_RUN, Job
 from oddly.experiments.elsewhere import try_on
-from oddly.experiments.results import Result, Store, identity, run_name
+from oddly.experiments.estimate import Estimator
+from oddly.experiments.results import Store, identity, run_name
 from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import look
 from oddly.records import Run
 
-# Images per second, for plans made before anything was measured.
-GUESSES = {"cuda": {"wrn-28-10": 9_500.0, "resnet18": 30_000.0}, "cpu": {"resnet8": 3_000.0}}
-GUESS = 300.0
-EXAMPLES = 50_000  # CIFAR's; for estimates
+COMMON = {"data", "noise", "noise_kind", "method", "settings", "weights", *SEEDS}
 SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
 
 
@@ -41,10 +40,12 @@ class UntilThen(Watcher):
             setattr(self, name, getattr(inner, name))
 
     def should_stop(self, row: Mapping[str, Any]) -> bool:
+        if row["epoch"] == self.until:
+            return True  # finished, however little time is left
         if self.deadline is not None:
             another = 1.2 * float(row["seconds"])
             self.out_of_time = time.monotonic() + another + SPARE_SECONDS > self.deadline
-        return self.out_of_time or row["epoch"] == self.until
+        return self.out_of_time
 
 
 @dataclass
@@ -61,6 +62,7 @@ class Runner:
     """In time.monotonic()'s seconds."""
     watcher: Watcher = field(default_factory=Watcher)
     tell: Callable[[str], None] = print
+    _loaded: dict[str, LabelledData | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.size.make and not self.where.get("data_dir"):
@@ -68,26 +70,44 @@ class Runner:
             self.size.make(self.runs / "made")
 
     def run(self, jobs: Sequence[Job]) -> list[Job]:
-        """All of them, or as many as time allows; returns those that are finished."""
+        """All of them, or as many as fit into the time; returns those that are finished."""
         left, finished = list(jobs), list[Job]()
         while left:
-            job = self.choose(left)
+            job = self.choose(left, begin_anyhow=not finished)
+            if job is None:
+                self.tell(f"nothing more fits; next: {self.describe(left[0])}")
+                break
             left.remove(job)
             forks = {j.fork_epoch for j in jobs if j.trunk and _same(j.trunk, job)}
             try:
                 self.train(job, forks - {0})
             except OutOfTime:
                 self.tell("the time given is over; called again, it goes on from here")
-                return finished
+                break
             finished.append(job)
         return finished
 
-    def choose(self, jobs: Sequence[Job]) -> Job:
-        """The first that fits into the time left; if none does, the first: it can be broken off."""
+    def choose(self, jobs: Sequence[Job], begin_anyhow: bool = True) -> Job | None:
+        """The first that fits into the time left.
+
+        If none does, and nothing else was done, the first: it can be broken off, and goes on
+        next time.
+        """
         if self.deadline is None:
             return jobs[0]
         left = self.deadline - time.monotonic()
-        return next((job for job in jobs if self.estimate(job) <= left), jobs[0])
+        if fitting := next((job for job in jobs if self.estimate(job) <= left), None):
+            return fitting
+        if not begin_anyhow:
+            return None
+        self.tell(f"nothing fits into {left / 60:.0f} min; begun: {self.describe(jobs[0])}")
+        return jobs[0]
+
+    def describe(self, job: Job) -> str:
+        """A job in a line, and how long it will take."""
+        return (
+            f"{describe(job.config, self.size, job.until)}, about {self.estimate(job) / 60:.0f} min"
+        )
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
         """One job to its end, its trunk first; returns the stored result's file."""
@@ -99,7 +119,11 @@ class Runner:
             fork = Fork(self.grow_trunk(job.trunk, job.fork_epoch, siblings), job.fork_epoch)
         begun = time.monotonic()
         folder, looks = self.choose_folder(job)
-        self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        try:
+            self.go_on(job.config, folder, job.until, {*looks, *forks}, fork)
+        except OutOfTime:
+            self.keep_looks(job.config, folder, looks)
+            raise
         looked = self.look(job.config, folder, looks)
         for epoch in looked.keys() - set(forks):
             milestone_path(folder, epoch).unlink()
@@ -132,16 +156,32 @@ class Runner:
         there = sorted(e for e in epochs if milestone_path(folder, e).exists())
         if not there:
             return {}
-        data = prepare_data(self.located(config), self.load(config))
-        return {e: look(folder, e, data, self.located(config)) for e in there}
+        located, at = self.located(config), self.size.prune_after
+        data = prepare_data(located, self.load(config))
+        return {e: look(folder, e, data, located, sweep=e == at) for e in there}
+
+    def keep_looks(self, config: RunConfig, folder: Path, epochs: Collection[int]) -> None:
+        """Store what an unfinished run's losses have shown so far: figures are read off it."""
+        stored = self.store.find(config)
+        new = {e for e in epochs if not stored or str(e) not in stored.snapshots}
+        if looked := self.look(config, folder, new):
+            path = self.store.save(config, Run(folder), looked)
+            self.tell(f"stored {path.name}, unfinished: its losses after epochs {sorted(looked)}")
 
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
         """The folder of a trunk that has kept this milestone, trained up to there if need be."""
-        folder = self.folder(trunk)
+        folder, looks = self.folder(trunk), self.size.looks
         if not milestone_path(folder, epoch).exists() and finished_epochs(folder) >= epoch:
             folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it went past without keeping
         if not milestone_path(folder, epoch).exists():
-            self.go_on(trunk, folder, epoch, {*siblings, *self.size.looks}, None)
+            # Forks leave one epoch before E; that one more shows the losses at E itself.
+            until = epoch + (epoch + 1 in looks)
+            try:
+                self.go_on(trunk, folder, until, {*siblings, *looks}, None)
+            except OutOfTime:
+                self.keep_looks(trunk, folder, looks)
+                raise
+            self.keep_looks(trunk, folder, looks)
         return folder
 
     def go_on(
@@ -156,9 +196,7 @@ class Runner:
         begun = (folder / "config.json").exists()
         if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
             return
-        rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
-        to = "" if until is None else f", to epoch {until}"
-        self.tell(f"{config.method} on {config.data}, {rate} noise, seed {config.order_seed}{to}")
+        self.tell(describe(config, self.size, until))
         watcher = UntilThen(self.watcher, until, self.deadline)
         data = self.load(config)
         try:
@@ -177,25 +215,17 @@ class Runner:
 
     def estimate(self, job: Job) -> float:
         """Seconds the job still takes, its trunk included, as far as one can tell."""
-        epochs = (job.until or self.size.epochs) - finished_epochs(self.folder(job.config))
-        whole = float(epochs)  # counted in epochs over all examples
-        if job.trunk:
-            at = job.fork_epoch
-            shorter = 1 - job.config.noise
-            whole = min(whole, self.size.epochs - at) * shorter
-            trunk = self.folder(job.trunk)
-            if not milestone_path(trunk, at).exists():
-                whole += max(0, at - finished_epochs(trunk))
-        return EXAMPLES * whole / self.speed(job.config) + SPARE_SECONDS
-
-    def speed(self, config: RunConfig) -> float:
-        """Images per second: measured where the same network ran on the same kind of device."""
-        device = choose_device(self.where.get("device", "auto")).type
-        measured = [r.images_per_second for r in self.store if _alike(r, config, device)]
-        known = sorted(rate for rate in measured if rate)
-        if known:
-            return known[len(known) // 2]
-        return GUESSES.get(device, {}).get(config.model or "", GUESS)
+        estimator = Estimator(self.store, self.where)
+        size, done = self.size, finished_epochs(self.folder(job.config))
+        seconds = self.estimate(job.after) if job.after else 0.0
+        if job.trunk and not done:
+            done, trunk = job.fork_epoch, self.folder(job.trunk)
+            if not milestone_path(trunk, done).exists():
+                grown = finished_epochs(trunk)
+                grown = 0 if grown >= done else grown  # it went past: trained again
+                seconds += estimator.seconds(job.trunk, size.examples, grown, done)
+        until = job.until or size.epochs
+        return seconds + estimator.seconds(job.config, size.examples, done, until)
 
     def folder(self, config: RunConfig) -> Path:
         return self.runs / run_name(config)
@@ -214,9 +244,28 @@ class Runner:
             config = replace(config, weights=str(source))
         return config
 
-    def load(self, config: RunConfig) -> Any:
-        data_dir = self.where.get("data_dir")
-        return self.size.load(config.data, Path(data_dir) if data_dir else None)
+    def load(self, config: RunConfig) -> LabelledData | None:
+        """The clean data, kept while one run after another learns from it."""
+        if config.data not in self._loaded:
+            data_dir = self.where.get("data_dir")
+            data = self.size.load(config.data, Path(data_dir) if data_dir else None)
+            self._loaded = {config.data: data}
+        return self._loaded[config.data]
+
+
+def describe(config: RunConfig, size: Size, until: int | None = None) -> str:
+    """A training in a line: what, on what, and what is not as usual for its size."""
+    rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
+    words = [f"{config.method} on {config.data}", f"{rate} noise", f"seed {config.order_seed}"]
+    told = {"E": config.settings.get("prune_after"), "p": config.settings.get("percentile")}
+    if is_trunk(config):
+        words[0] = f"plain training on {config.data}"
+    else:
+        words += [f"{name} = {value:g}" for name, value in told.items() if value is not None]
+    for name, value in identity(config).items():
+        if name not in COMMON and value != size.options.get(name):
+            words.append(f"{name.replace('_', ' ')} {value}")
+    return ", ".join(words) + ("" if until is None else f", to epoch {until}")
 
 
 def finished_epochs(folder: Path) -> int:
@@ -231,8 +280,3 @@ def is_trunk(config: RunConfig) -> bool:
 def _same(trunk: RunConfig, job: Job) -> bool:
     """Whether the job is this trunk, or grows on it."""
     return identity(trunk) in (identity(job.config), job.trunk and identity(job.trunk))
-
-
-def _alike(result: Result, config: RunConfig, device: str) -> bool:
-    same_device = result.environment.get("device") == device
-    return same_device and result.config.get("model") == config.model

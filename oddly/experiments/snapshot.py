@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.head import find_head
 from oddly.core.verdict import Verdict, judge
 from oddly.data.base import LabelledData
-from oddly.engine.build import build_network
+from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16
 from oddly.engine.checkpoint import load_checkpoint, milestone_path
 from oddly.engine.config import RunConfig
+from oddly.engine.evaluate import predict
+from oddly.engine.feed import make_feed
 from oddly.errors import InputError
 from oddly.records import score_verdict
 
@@ -26,23 +28,29 @@ PAPER_PERCENTILE = 10.0
 EDGES = np.linspace(0, 15, 151)
 """The same for all runs, so that their histograms can be compared."""
 DRAWS = 20_000
+SWEPT = ("threshold", "removed", "precision", "recall", "f1", "refused")
 
 
-def look(folder: Path, epoch: int, data: LabelledData, config: RunConfig) -> dict[str, Any]:
+def look(
+    folder: Path, epoch: int, data: LabelledData, config: RunConfig, sweep: bool = False
+) -> dict[str, Any]:
     """Losses of epoch `epoch` against q_n: histograms, KS distances, what each p would remove.
 
-    `data`: under the given labels the run was trained with.
+    `data`: under the given labels the run was trained with. `sweep`: what p = 10 would remove by
+    the losses of a sweep after the epoch, without augmentation and in evaluation mode, is added:
+    the paper does not say which losses it takes.
     """
     state = load_checkpoint(folder, milestone_path(folder, epoch).name)
     if state is None:
         raise InputError(f"{folder} has kept no checkpoint of epoch {epoch}")
+    network = _restore(state["model"], data, config, sweep)
     losses = state["method"]["denoiser"]["ledger"]["values"]
-    drawn = Counterfactual.from_losses(_draw(state["model"], data, config), "weights")
+    drawn = Counterfactual.from_losses(_draw(network, data, config), "weights")
     wrong = torch.zeros(len(losses), dtype=torch.bool)
     if data.true_labels is not None:
         wrong = data.train.labels != data.true_labels
     groups = {"normal": losses[~wrong], "noise": losses[wrong], "simulated": drawn.losses}
-    return {
+    found = {
         "histogram": histograms(groups),
         "quantiles": {name: quantiles(values) for name, values in groups.items()},
         "ks_noise_simulated": ks_distance(groups["noise"], groups["simulated"]),
@@ -51,15 +59,35 @@ def look(folder: Path, epoch: int, data: LabelledData, config: RunConfig) -> dic
             f"{p:g}": _judge(losses, drawn, p, epoch, data, wrong) for p in PERCENTILES
         },
     }
+    if sweep:
+        swept = _sweep(network, data, config)
+        judged = _judge(swept, drawn, PAPER_PERCENTILE, epoch, data, wrong)
+        found["sweep"] = {name: judged[name] for name in SWEPT if name in judged}
+    return found
 
 
-def _draw(weights: Mapping[str, Tensor], data: LabelledData, config: RunConfig) -> Tensor:
-    """q_n from the saved final layer, as the run itself would have drawn it."""
+def _restore(
+    weights: Mapping[str, Tensor], data: LabelledData, config: RunConfig, sweep: bool
+) -> nn.Module:
+    """The saved network; where it is to see all examples again, on the run's own device."""
+    device = choose_device(config.device) if sweep else torch.device("cpu")
     with torch.random.fork_rng(devices=[]):  # building draws first weights
-        network = build_network(replace(config, weights=None), data, torch.device("cpu"))
+        network = build_network(replace(config, weights=None), data, device)
     network.load_state_dict(weights)
+    return network
+
+
+def _draw(network: nn.Module, data: LabelledData, config: RunConfig) -> Tensor:
+    """q_n from the final layer; on a CPU exactly as the run itself would have drawn it."""
     head = find_head(network, len(data.class_names))
     return draw_losses(head, DRAWS, torch.Generator().manual_seed(config.order_seed))
+
+
+def _sweep(network: nn.Module, data: LabelledData, config: RunConfig) -> Tensor:
+    device = next(network.parameters()).device
+    feed = make_feed(data, data.train, TEST_BATCH, device, config.workers)
+    bf16 = use_bf16(config.precision, device)
+    return predict(network, feed, bf16, len(data.class_names)).losses
 
 
 def _judge(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torch import nn
 
 from oddly.errors import InputError, unknown_name
+from oddly.models.fast_resnet import resnet9
 from oddly.models.feature_head import feature_head
 from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
 from oddly.models.timm_model import build_timm_model, import_timm, nearest_timm_names
@@ -24,6 +25,7 @@ def _wrn_28_10(num_classes: int, in_channels: int = 3, dropout: float = 0.0) -> 
 MODELS: dict[str, Callable[..., nn.Module]] = {
     "feature_head": feature_head,
     "resnet8": resnet8,
+    "resnet9": resnet9,
     "resnet18": resnet18,
     "resnet20": resnet20,
     "wrn-28-10": _wrn_28_10,

@@ -84,8 +84,8 @@ def test_pictures_are_not_zeros() -> None:
 
 
 def test_unknown_model_is_told_in_one_line() -> None:
-    with pytest.raises(InputError, match="resnet9"):
-        measure("cpu", "resnet9", steps=1, batch_size=10)
+    with pytest.raises(InputError, match="resnet7"):
+        measure("cpu", "resnet7", steps=1, batch_size=10)
 
 
 @pytest.mark.gpu

@@ -54,3 +54,12 @@ def test_put_aside_or_noted_at_once_the_ledger_is_the_same(counterfactual: str) 
     later.state_dict()  # a checkpoint must hold what waits
     assert torch.equal(later.ledger.current, at_once.ledger.current)
     assert torch.equal(later._labels[:-1], at_once._labels[:-1])
+
+
+def test_what_waits_is_dropped_with_the_run_it_belongs_to() -> None:
+    denoiser = Denoiser(400, 5, prune_after=3, counterfactual="weights")
+    saved = denoiser.state_dict()
+    part = torch.arange(4)
+    denoiser._backlog.add(part, torch.zeros(4, 5), part)
+    denoiser.load_state_dict(saved)
+    assert denoiser._backlog.take() is None

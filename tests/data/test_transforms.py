@@ -7,6 +7,7 @@ from torch import Tensor
 
 from oddly.data import Augment, augment, normalise
 from oddly.data.transforms import centre, channel_statistics
+from tests.waiting import waiting_forbidden
 
 
 def pictures(number: int = 7, channels: int = 3, height: int = 6, width: int = 5) -> Tensor:
@@ -107,12 +108,9 @@ def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
     on_gpu = images.cuda()
     normalise(on_gpu, (0.5,) * 3, (0.3,) * 3)  # the first call copies the numbers over
     generator = torch.Generator("cuda").manual_seed(0)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waiting_forbidden():
         result = augment(on_gpu, how, generator)
         normalise(result, (0.5,) * 3, (0.3,) * 3)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
     expected = slow_augment(images, how, torch.Generator("cuda").manual_seed(0))
     assert torch.equal(result.cpu(), expected)
 

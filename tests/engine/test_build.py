@@ -120,7 +120,7 @@ def test_precision() -> None:
     [
         (RunConfig("syntetic"), "unknown dataset 'syntetic'; did you mean 'synthetic'?"),
         (RunConfig("synthetic", method="ood"), "unknown method 'ood'; did you mean 'odd'?"),
-        (RunConfig("synthetic", model="resnet9"), "unknown model 'resnet9'"),
+        (RunConfig("synthetic", model="resnet7"), "unknown model 'resnet7'"),
         (RunConfig("synthetic", settings={"percentil": 3}), "did you mean 'percentile'?"),
         (RunConfig("synthetic", settings={"percentile": 101}), "within 0..100"),
         (RunConfig("synthetic", epochs=4, settings={"prune_after": 5}), "beyond the 4 epochs"),

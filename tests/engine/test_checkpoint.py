@@ -40,6 +40,21 @@ def test_saving_starts_the_minute_anew(tmp_path: Path, monkeypatch: pytest.Monke
     assert not checkpointer.due()
 
 
+def test_what_takes_long_is_saved_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seconds of saving are a hundredth of 200."""
+    clock = [1000.0]
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(checkpoint.torch, "save", lambda *_: clock.append(clock.pop() + 2))
+    checkpointer = Checkpointer(tmp_path)
+    checkpointer.save({})
+    clock[0] += 199
+    assert not checkpointer.due() and checkpointer.due(urgent=True)
+    clock[0] += 1
+    assert checkpointer.due()
+
+
 def test_none_before_the_first(tmp_path: Path) -> None:
     assert load_checkpoint(tmp_path) is None
 

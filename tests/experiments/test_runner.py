@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn.functional import cross_entropy
 
-from oddly.engine.checkpoint import milestone_path
+from oddly.engine.build import build_network, prepare_data
+from oddly.engine.checkpoint import load_checkpoint, milestone_path
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Watcher
 from oddly.experiments.base import Job
 from oddly.experiments.results import Store, run_name
-from oddly.experiments.runner import Runner
+from oddly.experiments.runner import Runner, describe
 from oddly.experiments.sizes import Size
 from oddly.records import Run
 
@@ -64,7 +66,10 @@ def test_a_fork_is_the_run_it_stands_for(
     trunk = runner.folder(job.trunk)  # type: ignore[arg-type]
     assert trunk.exists() == (prune_after > 1)  # nothing to share before the first epoch
     if prune_after > 1:
-        assert len(Run(trunk).metrics) == prune_after - 1 and not Run(trunk).is_done
+        assert len(Run(trunk).metrics) == prune_after and not Run(trunk).is_done
+        shown = runner.store.find(job.trunk)  # type: ignore[arg-type]
+        assert shown is not None and not shown.is_finished  # what figures are read off
+        assert list(shown.snapshots) == ["1", "2", "3"]
 
 
 def test_the_trunk_is_plain_training(runner: Runner, tmp_path: Path) -> None:
@@ -105,7 +110,7 @@ def test_a_trunk_that_went_past_is_grown_again(runner: Runner) -> None:
     config = TINY.paper("synthetic", 0, **NOISE)
     runner.train(Job(config, trunk))
     again = runner.runs / f"{run_name(trunk)}-to-2"
-    assert milestone_path(again, 2).exists() and len(Run(again).metrics) == 2
+    assert milestone_path(again, 2).exists() and len(Run(again).metrics) == 3
     assert Run(runner.folder(config)).is_done
 
 
@@ -153,6 +158,18 @@ def test_the_first_job_that_fits_goes_first(runner: Runner) -> None:
     assert runner.choose([long, short]) == short
     runner.deadline = time.monotonic() + 1
     assert runner.choose([long, short]) == long
+    assert runner.choose([long, short], begin_anyhow=False) is None
+
+
+def test_when_nothing_more_fits_it_says_what_comes_next(runner: Runner) -> None:
+    """Begun anyhow is only the very first: else little time would never lead anywhere."""
+    told: list[str] = []
+    runner.tell = told.append
+    jobs = [Job(TINY.trunk("synthetic", seed), until=1) for seed in range(2)]
+    runner.deadline = time.monotonic() + 1
+    assert runner.run(jobs) == jobs[:1]
+    assert told[0].startswith("nothing fits into") and "seed 0" in told[0]
+    assert told[-1].startswith("nothing more fits; next: plain training on synthetic, no")
 
 
 def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
@@ -167,6 +184,25 @@ def test_snapshots_are_taken_and_stored(runner: Runner) -> None:
     runner.train(Job(job.config))  # the rest of it; the snapshots stay
     whole = runner.store.find(job.config)
     assert whole is not None and whole.is_finished and whole.snapshots == result.snapshots
+
+
+def test_broken_off_its_looks_are_stored(runner: Runner) -> None:
+    trunk = TINY.trunk("synthetic", 0, **NOISE)
+    runner.deadline = time.monotonic() - 1
+    assert runner.run([Job(trunk)]) == []
+    partly = runner.store.find(trunk)
+    assert partly is not None and not partly.is_finished and list(partly.snapshots) == ["1"]
+    assert not Job(trunk).is_stored(partly)
+    runner.deadline = None
+    assert runner.run([Job(trunk)]) == [Job(trunk)]
+    whole = runner.store.find(trunk)
+    assert whole is not None and whole.is_finished and list(whole.snapshots) == ["1", "2", "3"]
+
+
+def test_what_is_done_counts_however_little_time_is_left(runner: Runner) -> None:
+    job = Job(TINY.trunk("synthetic", 0, **NOISE), until=1, snapshots=(1,))
+    runner.deadline = time.monotonic() - 1
+    assert runner.run([job]) == [job] and job.is_stored(runner.store.find(job.config))
 
 
 def test_a_look_at_an_epoch_that_has_passed(runner: Runner) -> None:
@@ -191,6 +227,35 @@ def test_a_snapshot_says_what_a_run_would_have_done(runner: Runner, tmp_path: Pa
     for name in ("threshold", "precision", "recall", "f1"):
         assert seen[name] == pytest.approx(direct[name], rel=1e-6)
     assert seen["removed"] == pytest.approx(direct["removed_fraction"])
+
+
+def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None:
+    """Its losses are those of the saved network on the training images as they are."""
+    trunk = TINY.trunk("synthetic", 0, **NOISE)
+    runner.train(Job(trunk, until=3, snapshots=(2, 3)), forks={3})
+    result = runner.store.find(trunk)
+    assert result is not None and "sweep" not in result.snapshots["2"]
+    sweep = result.snapshots["3"]["sweep"]
+    assert sweep["threshold"] == result.snapshots["3"]["by_percentile"]["10"]["threshold"]
+    data = prepare_data(trunk)
+    network = build_network(trunk, data, torch.device("cpu")).eval()
+    state = load_checkpoint(runner.folder(trunk), "checkpoint-0003.pt")
+    assert state is not None
+    network.load_state_dict(state["model"])
+    images, labels = data.train.images, data.train.labels
+    assert isinstance(images, torch.Tensor)
+    with torch.no_grad():
+        losses = cross_entropy(network((images / 255 - 0.5) / 0.25), labels, reduction="none")
+    assert sweep["removed"] == pytest.approx(float((losses >= sweep["threshold"]).float().mean()))
+
+
+def test_a_training_in_a_line() -> None:
+    trunk = TINY.trunk("synthetic", 1, noise=0.4, nesterov=False)
+    expected = "plain training on synthetic, 40 % uniform noise, seed 1, nesterov False, to epoch 2"
+    assert describe(trunk, TINY, 2) == expected
+    paper = describe(TINY.paper("synthetic"), TINY)
+    assert paper == "odd on synthetic, no noise, seed 0, E = 3, p = 10"
+    assert describe(TINY.config("digits", method="odd"), TINY) == "odd on digits, no noise, seed 0"
 
 
 def test_where_it_runs_is_no_part_of_its_name() -> None:

@@ -57,7 +57,7 @@ def test_a_bare_timm_name_works() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("resnet19", "unknown model 'resnet19'; did you mean 'resnet18'"),
+        ("resnet17", "unknown model 'resnet17'; did you mean 'resnet18'"),
         ("wrn-28", "unknown model 'wrn-28'; did you mean 'wrn-28-10'"),
         ("wrn-27-10", r"'wrn-27-10'.*D = 6n \+ 4"),
         (

@@ -18,7 +18,8 @@ from oddly.benchmarks.detection.store import Store
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, load_checkpoint
-from oddly.engine.loop import fast_model, restore, run_epoch, snapshot
+from oddly.engine.fast import fast_model
+from oddly.engine.loop import restore, run_epoch, snapshot
 from oddly.engine.outcome import describe_device
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
