@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from oddly.engine.build import choose_device, prepare_data
 from oddly.engine.checkpoint import Fork, milestone_path
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
-from oddly.engine.watch import Stopped, Watcher
+from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.experiments.base import FROM_RUN, Job
 from oddly.experiments.elsewhere import try_on
 from oddly.experiments.results import Result, Store, identity, run_name
@@ -29,22 +30,6 @@ SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
 
 class OutOfTime(Exception):
     """The time given is over; what was begun is saved and goes on next time."""
-
-
-class UntilThen(Watcher):
-    """Passes everything on to `inner`; stops after epoch `until`, or when time is nearly up."""
-
-    def __init__(self, inner: Watcher, until: int | None, deadline: float | None) -> None:
-        self.inner, self.until, self.deadline = inner, until, deadline
-        self.out_of_time = False
-        for name in ("note", "reading", "begin", "begin_epoch", "step", "end_epoch", "end"):
-            setattr(self, name, getattr(inner, name))
-
-    def should_stop(self, row: Mapping[str, Any]) -> bool:
-        if self.deadline is not None:
-            another = 1.2 * float(row["seconds"])
-            self.out_of_time = time.monotonic() + another + SPARE_SECONDS > self.deadline
-        return self.out_of_time or row["epoch"] == self.until
 
 
 @dataclass
@@ -81,6 +66,11 @@ class Runner:
                 return finished
             finished.append(job)
         return finished
+
+    def seconds_left(self) -> float:
+        return (
+            math.inf if self.deadline is None else self.deadline - time.monotonic() - SPARE_SECONDS
+        )
 
     def choose(self, jobs: Sequence[Job]) -> Job:
         """The first that fits into the time left; if none does, the first: it can be broken off."""
@@ -159,7 +149,7 @@ class Runner:
         rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
         to = "" if until is None else f", to epoch {until}"
         self.tell(f"{config.method} on {config.data}, {rate} noise, seed {config.order_seed}{to}")
-        watcher = UntilThen(self.watcher, until, self.deadline)
+        watcher = UntilThen(self.watcher, self.seconds_left, until)
         data = self.load(config)
         try:
             run_config(

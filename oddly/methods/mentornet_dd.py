@@ -107,4 +107,5 @@ class LearntMentorNet(MentorNet):
             return torch.ones_like(losses)
         percent = torch.full_like(labels, min(self.percent(self.progress), self.percents[-1]))
         with torch.autocast(losses.device.type, enabled=False):
-            return self.mentor(losses, above, labels, percent).sigmoid()
+            weights: Tensor = self.mentor(losses, above, labels, percent).sigmoid()
+        return weights

@@ -18,14 +18,13 @@ from oddly.benchmarks.detection.store import Store
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, load_checkpoint
+from oddly.engine.config import MACHINE
 from oddly.engine.loop import fast_model, restore, run_epoch, snapshot
 from oddly.engine.outcome import describe_device
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import environment
 
-MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
-"""Fields of a config that say where it ran; the surroundings are stored apart."""
 CURVE = ("lr", "train_loss", "kept", "seconds")
 
 
