@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.synchronize import Event
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 import torch
@@ -72,10 +72,11 @@ class Pool:
     def __init__(self, at_once: int) -> None:
         # Spawned, since a forked process cannot use the parent's CUDA.
         context = multiprocessing.get_context("spawn")
-        self.stop = context.Event()
+        # Nothing is ever sent: what the children hear is that this end is closed, by whatever.
+        self.heard, self.line = context.Pipe(duplex=False)
         self.executor: Executor = _Here()
         if at_once > 1:
-            told = (at_once, self.stop)
+            told = (at_once, self.heard)
             self.executor = ProcessPoolExecutor(at_once, context, _prepare_process, told)
 
     def submit(self, work: Callable[[Job], Report], job: Job) -> Future[Report]:
@@ -86,8 +87,10 @@ class Pool:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self.stop.set()  # what they train goes on from its last checkpoint
+            self.line.close()  # what they train goes on from its last checkpoint
         self.executor.shutdown()
+        self.line.close()
+        self.heard.close()
 
 
 class _Here(Executor):
@@ -99,16 +102,13 @@ class _Here(Executor):
         return future
 
 
-def _prepare_process(at_once: int, stop: Event) -> None:
+def _prepare_process(at_once: int, heard: Connection) -> None:
     """The cores are shared, and nobody trains on when the parent is gone or says stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent answers it
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    for wait_for in (parent.join, stop.wait):
-        threading.Thread(target=_end_after, args=(wait_for,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(heard,), daemon=True).start()
 
 
-def _end_after(wait_for: Callable[[], object]) -> None:
-    wait_for()
+def _end_with(heard: Connection) -> None:
+    heard.poll(None)  # returns at the end of the line alone
     os._exit(1)

@@ -33,7 +33,7 @@ class LearntMentorNet(MentorNet):
     """Length of the first stage, as a share of the epochs."""
     least_wrong: float = 0.2
     """Share of the trusted examples to show under a wrong label; what the data lack is planted."""
-    steps: int = 1_000
+    steps: int = 500
     """Of teaching the mentor."""
     rate: float = 0.01
     """Learning rate of the mentor."""
