@@ -80,6 +80,8 @@ def test_two_at_a_time_stopped_and_gone_on_with(oddly: Command, tmp_path: Path) 
         (("synthetic", "--methods", "gce", "--set", "gce.qq=1"), "unknown setting of gce 'qq'"),
         (("synthetic", "--methods", "gce", "--set", "gce.q=7"), "gce's q must be above 0"),
         (("synthetic", "--noise", "2"), "noise must be within 0..1"),
+        (("synthetic", "--methods", "erm,ren", "--trusted", "none.csv"), "does not exist"),
+        (("synthetic", "--methods", "erm,ren", "--trusted", "99"), "can spare 2..12 of its 120"),
     ],
 )
 def test_bad_input_is_one_line(

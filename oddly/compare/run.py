@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ from oddly.compare.table import make_row
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.pool import run_jobs
+from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
+from oddly.methods import METHODS
 from oddly.records import Run, write_json
 from oddly.records.files import read_json
 
@@ -62,12 +64,15 @@ def compare(
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
-    recipe = prepare_data(config).recipe
-    epochs = config.with_recipe(recipe).epochs
+    prepared = prepare_data(config)
+    epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
     plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
-    for method in plan.methods:  # a misspelt setting is told before hours of training
+    # A misspelt setting or a bad list of trusted ids is told before hours of training.
+    for method in plan.methods:
         plan.passes(method, epochs)
+        if config.trusted is not None and METHODS[method].needs_trusted_labels:
+            hold_out_trusted(prepared, replace(config, method=method))
     table = Table(open_folder(Path(out), plan), plan, at_once)
     table.write()
     train_missing(table, deadline, watcher)
