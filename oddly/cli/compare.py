@@ -52,6 +52,11 @@ def compare(
     json: Json = False,
     data_dir: Annotated[str | None, in_panel(DATA, "Where dataset folders lie.")] = None,
     image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
+    labels: Annotated[str | None, in_panel(DATA, "As for oddly train.", metavar="FILE")] = None,
+    download: Annotated[bool, in_panel(DATA, "As for oddly train.", "--download")] = False,
+    skip_unreadable: Annotated[
+        bool, in_panel(DATA, "As for oddly train.", "--skip-unreadable")
+    ] = False,
     trusted: Annotated[
         str | None,
         in_panel(DATA, "Held out for methods that need them.", metavar="N|FILE"),
@@ -63,6 +68,7 @@ def compare(
     batch_size: Annotated[int | None, in_panel(TRAINING)] = None,
     learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
     weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
+    schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train several methods on DATA with the same model, noise and seeds; write a table."""

@@ -36,6 +36,8 @@ def render(result: Mapping[str, Any]) -> str:
     plan, rows = result["plan"], result["rows"]
     budget = "passes over the data each" if plan["equal_cost"] else "epochs asked for"
     what = f"{len(rows)} methods, {plan['seeds']} seeds, {plan['epochs']} {budget}"
+    if missing := result.get("missing"):
+        what += f" ({missing} runs are missing so far)"
     told = ", ".join(f"{name} {value}" for name, value in plan["options"].items())
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     body = "".join(
