@@ -134,6 +134,7 @@ class Table:
     def __init__(self, folder: Path, plan: Plan, at_once: int) -> None:
         self.folder, self.plan, self.at_once = folder, plan, at_once
         self.failures: dict[str, str] = {}
+        self.pace = 0.0  # seconds per pass over the data
 
     def cells(self) -> list[Cell]:
         """Seeds outside, methods inside: all methods are in the table after the first round."""
@@ -144,11 +145,8 @@ class Table:
 
     def expect(self, cell: Cell) -> float:
         """Seconds that a run may take, judged by those that are done; 0 before the first."""
-        done = [Run(self.folder / each.name).summary for each in self.cells() if self.is_done(each)]
-        passes = sum(summary["passes"] for summary in done)
-        pace = sum(summary["seconds"] for summary in done) / passes if passes else 0.0
         plan = self.plan
-        return pace * plan.passes(cell.method, plan.epochs_of(cell.method))
+        return self.pace * plan.passes(cell.method, plan.epochs_of(cell.method))
 
     def write(self) -> None:
         """compare.json, from what lies on the disk."""
@@ -156,6 +154,9 @@ class Table:
         for cell in self.cells():
             if self.is_done(cell):
                 runs[cell.method].append(Run(self.folder / cell.name))
+        done = [run.summary for each in runs.values() for run in each]
+        passes = sum(summary["passes"] for summary in done)
+        self.pace = sum(summary["seconds"] for summary in done) / max(passes, 1)
         there = [m for m in self.plan.methods if runs[m] or m in self.failures]
         rows = [make_row(m, runs[m], runs.get("erm", ()), self.failures.get(m)) for m in there]
         missing = [cell for cell in self.cells() if not self.is_done(cell)]

@@ -11,6 +11,7 @@ import pytest
 
 from oddly.compare import Plan, compare
 from oddly.compare.cell import Cell, train_cell
+from oddly.compare.run import Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import Run
@@ -118,3 +119,13 @@ def test_it_holds_its_settings(tmp_path: Path) -> None:
         compare("synthetic", ("gce",), tmp_path, **{**options, "settings": {"gce": {"q": 0.6}}})
     with pytest.raises(InputError, match=r"was begun with noise = 0.3, not 0.2; choose another"):
         compare("synthetic", ("gce",), tmp_path, **{**options, "noise": 0.2})
+
+
+def test_what_a_run_may_take(tmp_path: Path) -> None:
+    plan = Plan("synthetic", ("erm", "luo"), 1, 2, False, OPTIONS)
+    table = Table(tmp_path, plan, 1)
+    assert table.expect(Cell("luo", 0)) == 0  # nobody knows yet
+    compare("synthetic", ("erm",), tmp_path, seeds=1, **OPTIONS)
+    table.write()
+    seconds = Run(tmp_path / "erm-0").summary["seconds"]
+    assert table.expect(Cell("luo", 0)) == pytest.approx(2 * seconds)
