@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.command import Command
+from tests.command import Command, start
 
 
 @pytest.fixture
@@ -34,6 +37,38 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
     assert (out / "compare.html").read_text() == page
 
 
+def is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_two_at_a_time_stopped_and_gone_on_with(oddly: Command, tmp_path: Path) -> None:
+    """Ctrl-C answers at once, leaves no process behind, and the figures are those of one job."""
+    arguments = ("compare", "synthetic", "--methods", "erm,elr", "--seeds", 2, "--noise", 0.3)
+    arguments += ("--epochs", 2, "--device", "cpu", "--json")
+    process = start(*arguments, "--out", tmp_path / "two", "--jobs", 2, start_new_session=True)
+    assert process.stderr
+    assert "(1 of 4)" in process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    _, complaint = process.communicate(timeout=20)
+    assert process.returncode == 130 and "Traceback" not in complaint
+    assert "the same command goes on where it stopped" in complaint
+    until = time.monotonic() + 10
+    while is_there(process.pid):
+        assert time.monotonic() < until, "a process is left behind"
+        time.sleep(0.05)
+    begun = json.loads((tmp_path / "two/compare.json").read_text())
+    assert begun["missing"] > 0 and begun["at_once"] == 2
+    ends = [oddly(*arguments, "--out", tmp_path / name) for name in ("two", "one")]
+    assert [code for code, _, _ in ends] == [0, 0]
+    two, one = (json.loads(told)["rows"] for _, told, _ in ends)
+    for first, second in zip(two, one, strict=True):
+        assert first["test_accuracy"] == second["test_accuracy"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -45,6 +80,8 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
         (("synthetic", "--methods", "gce", "--set", "gce.qq=1"), "unknown setting of gce 'qq'"),
         (("synthetic", "--methods", "gce", "--set", "gce.q=7"), "gce's q must be above 0"),
         (("synthetic", "--noise", "2"), "noise must be within 0..1"),
+        (("synthetic", "--methods", "erm,ren", "--trusted", "none.csv"), "does not exist"),
+        (("synthetic", "--methods", "erm,ren", "--trusted", "99"), "can spare 2..12 of its 120"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from statistics import mean, stdev
 
+import pytest
+
 from oddly.compare import markdown
 from oddly.compare.table import FIGURES
 from oddly.methods import METHODS
@@ -12,12 +14,21 @@ from tests.test_docs import ROOT, rows, stored
 PAGE = "docs/compare.md"
 
 
-def test_the_table_of_digits() -> None:
+COMPARISONS = sorted(file.name for file in (ROOT / "oddly/results").glob("compare_*.json"))
+
+
+def test_digits_have_every_method() -> None:
     result = stored("compare_digits_uniform40.json")
-    table = markdown(result["rows"], leave_out=("seconds", "cost"))
-    assert table in (ROOT / PAGE).read_text()
     assert {row["method"] for row in result["rows"]} == set(METHODS)
     assert result["plan"]["seeds"] == 3
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_the_tables(name: str) -> None:
+    result = stored(name)
+    table = markdown(result["rows"], leave_out=("seconds", "cost"))
+    assert table in (ROOT / PAGE).read_text()
+    assert not {"data_dir", "device"} & set(result["plan"]["options"])
     for row in result["rows"]:
         for name in FIGURES:
             values = row[name]["values"]

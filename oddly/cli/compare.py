@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from oddly.cli.app import (
 from oddly.errors import InputError
 
 DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
+OF_THE_COMMAND = ("methods", "out", "seeds", "equal_cost", "jobs", "minutes", "json")
 
 
 @app.command()
@@ -37,6 +39,12 @@ def compare(
     equal_cost: Annotated[
         bool, typer.Option("--equal-cost", help="Same passes over the data, not same epochs.")
     ] = False,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Trainings at a time, as processes on the same device.")
+    ] = 1,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="Stop after so long; call again to go on.")
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A setting; may be repeated."),
@@ -44,6 +52,11 @@ def compare(
     json: Json = False,
     data_dir: Annotated[str | None, in_panel(DATA, "Where dataset folders lie.")] = None,
     image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
+    labels: Annotated[str | None, in_panel(DATA, "As for oddly train.", metavar="FILE")] = None,
+    download: Annotated[bool, in_panel(DATA, "As for oddly train.", "--download")] = False,
+    skip_unreadable: Annotated[
+        bool, in_panel(DATA, "As for oddly train.", "--skip-unreadable")
+    ] = False,
     trusted: Annotated[
         str | None,
         in_panel(DATA, "Held out for methods that need them.", metavar="N|FILE"),
@@ -55,11 +68,12 @@ def compare(
     batch_size: Annotated[int | None, in_panel(TRAINING)] = None,
     learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
     weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
+    schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train several methods on DATA with the same model, noise and seeds; write a table."""
     given = given_options(context)
-    for name in ("data", "methods", "out", "seeds", "equal_cost", "set_", "json"):
+    for name in (*OF_THE_COMMAND, "data", "set_"):
         given.pop(name, None)
     from rich.table import Table
 
@@ -78,6 +92,8 @@ def compare(
             seeds=seeds,
             equal_cost=equal_cost,
             settings=_parse(set_ or []),
+            at_once=jobs,
+            deadline=None if minutes is None else time.time() + 60 * minutes,
             watcher=TerminalWatcher(err_console),
             **given,
         )
@@ -92,7 +108,10 @@ def compare(
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
     for row in done.rows:
         table.add_row(*cells_of(row))
-    print_table(table)
+    if done.rows:
+        print_table(table)
+    if missing := done.result["missing"]:
+        out_console.print(f"{missing} runs are missing; the same command goes on", highlight=False)
     out_console.print(f"folder  {done.path}\npage    {page}", soft_wrap=True)
 
 

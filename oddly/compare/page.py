@@ -35,8 +35,13 @@ def write_page(comparison: Comparison, out: Path | None = None) -> Path:
 def render(result: Mapping[str, Any]) -> str:
     plan, rows = result["plan"], result["rows"]
     budget = "passes over the data each" if plan["equal_cost"] else "epochs asked for"
-    what = f"{len(rows)} methods, {plan['seeds']} seeds, {plan['epochs']} {budget}"
-    told = ", ".join(f"{name} {value}" for name, value in plan["options"].items())
+    seeds = f"{plan['seeds']} seed{'s' * (plan['seeds'] > 1)}"
+    what = f"{len(rows)} methods, {seeds}, {plan['epochs']} {budget}"
+    if missing := result.get("missing"):
+        what += f" ({missing} runs are missing so far)"
+    known = {**result.get("training", {}), **plan["options"]}
+    shown = ["model", *(name for name in plan["options"] if name not in ("model", "epochs"))]
+    told = ", ".join(f"{name} {known[name]}" for name in shown if name in known)
     head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells_of(row)) + "</tr>"

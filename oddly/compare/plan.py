@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oddly.engine.config import MACHINE
 from oddly.errors import InputError, unknown_name
 from oddly.methods import METHODS, build_method
 
@@ -52,9 +53,11 @@ class Plan:
         return epochs
 
     def to_dict(self) -> dict[str, Any]:
+        """Without what only says where it runs: a path is nobody else's business."""
+        options = {name: value for name, value in self.options.items() if name not in MACHINE}
         return {
             **vars(self),
             "methods": list(self.methods),
-            "options": dict(self.options),
+            "options": options,
             "settings": {name: dict(each) for name, each in self.settings.items()},
         }

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
-from oddly.engine.api import train
 from oddly.engine.build import prepare_data
-from oddly.engine.config import RunConfig
+from oddly.engine.config import MACHINE, SEEDS, RunConfig
+from oddly.engine.pool import run_jobs
+from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
+from oddly.methods import METHODS
 from oddly.records import Run, write_json
 from oddly.records.files import read_json
 
 NAME = "compare.json"
-FORMAT = 1
-SEEDS = 3
-
-Told = Callable[[str], None]
+FORMAT = 2
+DEFAULT_SEEDS = 3
+OF_ONE_RUN = ("method", "settings", "epochs", *SEEDS)
+"""Fields of a config in which the runs of a comparison differ."""
 
 
 @dataclass(frozen=True)
@@ -44,82 +48,132 @@ def compare(
     methods: Sequence[str],
     out: str | Path,
     *,
-    seeds: int = SEEDS,
+    seeds: int = DEFAULT_SEEDS,
     equal_cost: bool = False,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    at_once: int = 1,
+    deadline: float | None = None,
     watcher: Watcher | None = None,
     **options: Any,
 ) -> Comparison:
     """Train every method with every seed and write compare.json after each run.
 
     `options` are fields of `RunConfig`. Called again with the same arguments it goes on where it
-    stopped. A method that cannot run on this data gets a row that says why.
+    stopped. A method that cannot run on this data gets a row that says why. `at_once` trains so
+    many at a time, each in a process; after `deadline` (`time.time`) nothing is trained.
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
-    recipe = prepare_data(config).recipe
-    epochs = config.with_recipe(recipe).epochs
+    prepared = prepare_data(config)
+    epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
     plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
-    for method in plan.methods:  # a misspelt setting is told before hours of training
+    # A misspelt setting or a bad list of trusted ids is told before hours of training.
+    for method in plan.methods:
         plan.passes(method, epochs)
-    folder = open_folder(Path(out), plan)
-    failures: dict[str, str] = {}
-    runs: dict[str, list[Run]] = {method: [] for method in plan.methods}
-    # Seeds outside, methods inside: a table of all methods is there after the first round.
-    for seed in range(seeds):
-        for method in plan.methods:
-            if method in failures:
-                continue
-            try:
-                runs[method].append(run_one(plan, folder, method, seed, watcher))
-            except InputError as error:
-                failures[method] = str(error)
-                watcher.note(f"{method}: {error}")
-            write_result(folder, plan, runs, failures)
-    if len(failures) == len(plan.methods):
-        raise InputError(f"no method could run: {next(iter(failures.values()))}")
-    return Comparison(folder)
+        if config.trusted is not None and METHODS[method].needs_trusted_labels:
+            hold_out_trusted(prepared, replace(config, method=method))
+    table = Table(open_folder(Path(out), plan), plan, at_once)
+    table.write()
+    train_missing(table, deadline, watcher)
+    if len(table.failures) == len(plan.methods):
+        raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
+    return Comparison(table.folder)
 
 
 def open_folder(folder: Path, plan: Plan) -> Path:
     """The folder, new or begun with this very plan."""
     file = folder / NAME
     if file.exists():
-        begun = read_json(file)["plan"]
-        asked = plan.to_dict()
-        differing = [name for name in asked if begun.get(name) != asked[name]]
-        # More methods or seeds are welcome: what is there stays as it is.
-        if set(differing) - {"methods", "seeds"}:
-            name = next(name for name in differing if name not in ("methods", "seeds"))
-            raise InputError(
-                f"{folder} was begun with {name} = {begun.get(name)}, not {asked[name]}; choose"
-                " another --out"
-            )
+        begun, asked = (_flat(each) for each in (read_json(file)["plan"], plan.to_dict()))
+        for name in begun | asked:
+            # More methods or seeds are welcome: what is there stays as it is.
+            if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
+                raise InputError(
+                    f"{folder} was begun with {name} = {begun.get(name)}, not {asked.get(name)};"
+                    " choose another --out"
+                )
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty and holds no comparison; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def run_one(plan: Plan, folder: Path, method: str, seed: int, watcher: Watcher) -> Run:
-    """One run, begun, gone on with or only read."""
-    path = folder / f"{method}-{seed}"
-    if (path / "config.json").exists():
-        run = Run(path)
-        return run if run.is_done else train(out=path, resume=True, watcher=watcher)
-    options = {**plan.options, "settings": dict(plan.settings.get(method, {}))}
-    options |= {"method": method, "seed": seed, "epochs": plan.epochs_of(method)}
-    return train(plan.data, path, watcher=watcher, **options)
+def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as one level of names and values, without what only says where it runs."""
+    settings = {
+        f"{method}.{name}": value
+        for method, each in plan["settings"].items()
+        for name, value in each.items()
+    }
+    top = {name: value for name, value in plan.items() if name not in ("options", "settings")}
+    flat = {**top, **plan["options"], **settings}
+    return {name: value for name, value in flat.items() if name not in MACHINE}
 
 
-def write_result(
-    folder: Path, plan: Plan, runs: Mapping[str, Sequence[Run]], failures: Mapping[str, str]
-) -> None:
-    yardstick = runs.get("erm") or ()
-    done = [method for method in plan.methods if runs[method] or method in failures]
-    rows = [make_row(method, runs[method], yardstick, failures.get(method)) for method in done]
-    some = next((each for each in runs.values() if each), ())
-    surroundings = some[0].environment if some else {}
-    result = {"format": FORMAT, "plan": plan.to_dict(), "rows": rows, "environment": surroundings}
-    write_json(folder / NAME, result)
+def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> None:
+    """All that the folder lacks, `table.at_once` at a time, or as much as there is time for."""
+    waiting = [cell for cell in table.cells() if not table.is_done(cell)]
+    total, alone = len(waiting), table.at_once == 1
+    work = partial(train_cell, plan=table.plan, folder=table.folder, deadline=deadline)
+    if alone:  # a progress bar cannot travel to another process
+        work = partial(work, watcher=watcher)
+    ends = run_jobs(waiting, work, table.at_once, deadline, table.expect)
+    for number, (cell, report) in enumerate(ends, 1):
+        if report.failure:
+            table.failures[cell.method] = report.failure
+            waiting[:] = [each for each in waiting if each.method != cell.method]
+        if not alone or report.failure:
+            watcher.note(f"{cell.name}: {report} ({number} of {total})")
+        table.write()
+
+
+class Table:
+    """What the folder holds of the plan by now."""
+
+    def __init__(self, folder: Path, plan: Plan, at_once: int) -> None:
+        self.folder, self.plan, self.at_once = folder, plan, at_once
+        self.failures: dict[str, str] = {}
+        self.pace = 0.0  # seconds per pass over the data
+
+    def cells(self) -> list[Cell]:
+        """Seeds outside, methods inside: all methods are in the table after the first round."""
+        return [Cell(m, seed) for seed in range(self.plan.seeds) for m in self.plan.methods]
+
+    def is_done(self, cell: Cell) -> bool:
+        return (self.folder / cell.name / "done").exists()
+
+    def expect(self, cell: Cell) -> float:
+        """Seconds that a run may take, judged by those that are done; 0 before the first."""
+        plan = self.plan
+        return self.pace * plan.passes(cell.method, plan.epochs_of(cell.method))
+
+    def write(self) -> None:
+        """compare.json, from what lies on the disk."""
+        runs: dict[str, list[Run]] = {method: [] for method in self.plan.methods}
+        for cell in self.cells():
+            if self.is_done(cell):
+                runs[cell.method].append(Run(self.folder / cell.name))
+        done = [run.summary for each in runs.values() for run in each]
+        passes = sum(summary["passes"] for summary in done)
+        self.pace = sum(summary["seconds"] for summary in done) / max(passes, 1)
+        there = [m for m in self.plan.methods if runs[m] or m in self.failures]
+        rows = [make_row(m, runs[m], runs.get("erm", ()), self.failures.get(m)) for m in there]
+        missing = [cell for cell in self.cells() if not self.is_done(cell)]
+        some = next((each[0] for each in runs.values() if each), None)
+        result = {
+            "format": FORMAT,
+            "plan": self.plan.to_dict(),
+            "training": _common(some.config) if some else {},
+            "rows": rows,
+            "missing": sum(cell.method not in self.failures for cell in missing),
+            "at_once": self.at_once,
+            "environment": some.environment if some else {},
+        }
+        write_json(self.folder / NAME, result)
+
+
+def _common(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What all runs were told alike, defaults included."""
+    own = {"format", *MACHINE, *OF_ONE_RUN}
+    return {name: value for name, value in config.items() if name not in own}

@@ -37,6 +37,7 @@ def make_row(
             "std": stdev(known) if len(known) > 1 else None,
             "values": known,
         }
+    row["settings"] = runs[0].config["settings"] if runs else {}
     row["epochs"] = summaries[0]["epochs"] if summaries else None
     row["passes"] = summaries[0]["passes"] if summaries else None
     base = [run.summary["seconds"] for run in yardstick]

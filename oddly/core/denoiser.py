@@ -195,10 +195,7 @@ class Denoiser:
         if self.verdict is None:
             raise InputError("there is no verdict to reconsider before epoch E")
         with self.stopwatch(logits.device):
-            labels = self.verdict.labels[index.cpu()].long().to(logits.device)[:, None]
-            own = logits.gather(1, labels)[:, 0]
-            rival = logits.scatter(1, labels, -torch.inf).max(1).values
-            self.verdict = self.verdict.readmit(index, rival - own)
+            self.verdict = self.verdict.readmit(index, logits)
             self.sampler.set_keep(self.verdict.keep)
         return self.verdict
 

@@ -61,15 +61,18 @@ class Verdict:
     def num_removed(self) -> int:
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
-    def readmit(self, index: Tensor, margins: Tensor) -> Verdict:
-        """Weigh in what the network says of the removed `index` (M,) now; some come back.
+    def readmit(self, index: Tensor, logits: Tensor) -> Verdict:
+        """Weigh in what the network says of removed ones of `index` (M,) now; some come back.
 
         It has not trained on them since, so that is news: a tenth of how far the best other class
-        lies above the label, `margins` (M,), is added to the score. Those that fall below the
+        of `logits` (M, K) lies above the label is added to the score. Those that fall below the
         threshold are kept again.
         """
         removed = ~self.keep[index.cpu()]
-        index, margins = index.cpu()[removed], margins.cpu()[removed]
+        index, logits = index.cpu()[removed], logits.cpu()[removed]
+        given = self.labels[index].long()[:, None]
+        rival = logits.scatter(1, given, -torch.inf).max(1).values
+        margins = rival - logits.gather(1, given)[:, 0]
         keep, scores = self.keep.clone(), self.scores.clone()
         scores[index] += NEWS * margins.nan_to_num(0)  # a broken network has no news
         keep[index] = scores[index] < self.threshold

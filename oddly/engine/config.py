@@ -137,6 +137,8 @@ def sort_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
 
 
 SEEDS = ("noise_seed", "init_seed", "order_seed")
+MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
+"""Fields that say where a run happened, not what it learnt; published results leave them out."""
 CHOICES = {
     "noise_kind": tuple(NOISES),
     "schedule": SCHEDULES,

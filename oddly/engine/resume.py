@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from oddly.engine.config import RunConfig, sort_options
+from oddly.engine.config import MACHINE, RunConfig, sort_options
 from oddly.errors import InputError
 from oddly.methods import build_method
 from oddly.records import Run
 
-MOVABLE = ("data_dir", "download", "device", "compile", "workers", "tensorboard")
+MOVABLE = (*MACHINE, "compile")
 """What may differ in the middle of a run: where it runs, not what it learns."""
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from oddly.core import find_head
 from oddly.engine.feed import Feed
+from oddly.engine.table import check_fits
 
 
 def predict_probabilities(
@@ -48,14 +49,19 @@ def _collect(
 ) -> Tensor:
     was_training = model.training
     model.eval()
-    parts = []
     order = torch.arange(len(feed.split)) if index is None else index
+    table, done = torch.empty(0), 0
     for _, (inputs, *_), _ in feed.batches(order):
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
             logits = model(inputs)
-        parts.append(read(logits.float()))
+        rows = read(logits.float())
+        if not done:  # made whole at once: joining parts in the end would need twice the memory
+            check_fits("a sweep over the examples keeps", len(order), rows.shape[1], rows.device)
+            table = rows.new_empty(len(order), rows.shape[1])
+        table[done : done + len(rows)] = rows
+        done += len(rows)
     model.train(was_training)
-    return torch.cat(parts)
+    return table
 
 
 @torch.no_grad()

@@ -23,16 +23,19 @@ class TableMaker:
         self.notes: list[str] = []
 
     def make(self, columns: int) -> Tensor:
-        needed, free = 4 * self.num_examples * columns, free_memory(self.device)
-        size = f"{self.num_examples:,} x {columns:,} numbers"
-        if needed > SHARE * free:
-            raise InputError(
-                f"{self.method} keeps {size}: {format_bytes(needed)} of memory on"
-                f" {self.device.type}, where {format_bytes(free)} are free"
-            )
-        if needed >= WORTH_SAYING:
-            self.notes.append(f"{self.method} keeps {size}: {format_bytes(needed)}")
+        said = check_fits(f"{self.method} keeps", self.num_examples, columns, self.device)
+        if 4 * self.num_examples * columns >= WORTH_SAYING:
+            self.notes.append(said)
         return torch.zeros(self.num_examples, columns, device=self.device)
+
+
+def check_fits(who: str, rows: int, columns: int, device: torch.device) -> str:
+    """One clear line where a table does not fit into memory; else how large it is."""
+    needed, free = 4 * rows * columns, free_memory(device)
+    said = f"{who} {rows:,} x {columns:,} numbers: {format_bytes(needed)}"
+    if needed > SHARE * free:
+        raise InputError(f"{said} of memory on {device.type}, where {format_bytes(free)} are free")
+    return said
 
 
 def free_memory(device: torch.device) -> int:

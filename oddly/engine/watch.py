@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +42,20 @@ class Watcher:
 
     def end(self) -> None:
         """Training is over, also when it failed."""
+
+
+class UntilThen(Watcher):
+    """Passes everything on to `inner`; stops after epoch `until`, or when time is nearly up."""
+
+    def __init__(
+        self, inner: Watcher, seconds_left: Callable[[], float], until: int | None = None
+    ) -> None:
+        self.seconds_left, self.until, self.out_of_time = seconds_left, until, False
+        for name in ("note", "reading", "begin", "begin_epoch", "step", "end_epoch", "end"):
+            setattr(self, name, getattr(inner, name))
+
+    def should_stop(self, row: Mapping[str, Any]) -> bool:
+        if row["epoch"] == self.until:
+            return True  # finished, however little time is left
+        self.out_of_time = 1.2 * float(row["seconds"]) > self.seconds_left()  # of one more epoch
+        return self.out_of_time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from oddly.engine.build import prepare_data
 from oddly.engine.checkpoint import Fork, milestone_path
 from oddly.engine.config import SEEDS, RunConfig
 from oddly.engine.loop import run_config
-from oddly.engine.watch import Stopped, Watcher
+from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.experiments.base import FROM_RUN, Job
 from oddly.experiments.elsewhere import try_on
 from oddly.experiments.estimate import Estimator
@@ -28,24 +29,6 @@ SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
 
 class OutOfTime(Exception):
     """The time given is over; what was begun is saved and goes on next time."""
-
-
-class UntilThen(Watcher):
-    """Passes everything on to `inner`; stops after epoch `until`, or when time is nearly up."""
-
-    def __init__(self, inner: Watcher, until: int | None, deadline: float | None) -> None:
-        self.inner, self.until, self.deadline = inner, until, deadline
-        self.out_of_time = False
-        for name in ("note", "reading", "begin", "begin_epoch", "step", "end_epoch", "end"):
-            setattr(self, name, getattr(inner, name))
-
-    def should_stop(self, row: Mapping[str, Any]) -> bool:
-        if row["epoch"] == self.until:
-            return True  # finished, however little time is left
-        if self.deadline is not None:
-            another = 1.2 * float(row["seconds"])
-            self.out_of_time = time.monotonic() + another + SPARE_SECONDS > self.deadline
-        return self.out_of_time
 
 
 @dataclass
@@ -86,6 +69,11 @@ class Runner:
                 break
             finished.append(job)
         return finished
+
+    def seconds_left(self) -> float:
+        if self.deadline is None:
+            return math.inf
+        return self.deadline - time.monotonic() - SPARE_SECONDS
 
     def choose(self, jobs: Sequence[Job], begin_anyhow: bool = True) -> Job | None:
         """The first that fits into the time left.
@@ -197,7 +185,7 @@ class Runner:
         if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
             return
         self.tell(describe(config, self.size, until))
-        watcher = UntilThen(self.watcher, until, self.deadline)
+        watcher = UntilThen(self.watcher, self.seconds_left, until)
         data = self.load(config)
         try:
             run_config(

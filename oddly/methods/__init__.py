@@ -25,6 +25,7 @@ from oddly.methods.lccn import LCCN
 from oddly.methods.loss_correction import LossCorrection, TrustedLossCorrection
 from oddly.methods.luo import Luo
 from oddly.methods.mentornet import MentorNet
+from oddly.methods.mentornet_dd import LearntMentorNet
 from oddly.methods.mixup import Mixup
 from oddly.methods.odd import ODD, PAPER_RULE, ODDMixup
 from oddly.methods.ren import Ren
@@ -40,6 +41,7 @@ METHODS: dict[str, type[Method]] = {
     "luo": Luo,
     "ren": Ren,
     "mentornet": MentorNet,
+    "mentornet_dd": LearntMentorNet,
     "loss_correction": LossCorrection,
     "loss_correction_trusted": TrustedLossCorrection,
     "lccn": LCCN,

@@ -15,11 +15,6 @@ from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
 BURN_IN, LATE = 0.18, 0.90  # shares of training where the curriculum changes
-DROPPED_EARLY, EARLY, DROPPED = (
-    0.5,
-    0.17,
-    0.05,
-)  # examples dropped at random: 0.5 for 17 %, then 0.05
 
 
 @dataclass
@@ -28,8 +23,8 @@ class MentorNet(Method):
 
     Up to 18 % of training v = 1; up to 90 % v = 1[d ≤ 0]; then v = clip(1 - d/γ, 0, 1). Of each
     batch some v are set to 0 at random. This is what the paper's mentor is taught ("PD"), without
-    the mentor; the one learnt from trusted labels ("DD") is not here. Weight decay is not scaled
-    by mean v. The judgement, ours: a mean v below ½ since the burn-in.
+    the mentor; `mentornet_dd` has one. Weight decay is not scaled by mean v. The judgement, ours:
+    a mean v of at most ½ since the burn-in.
     """
 
     percentile: float = 70.0
@@ -39,6 +34,8 @@ class MentorNet(Method):
     gamma: float = 1.0
     """How fast late weights fall with the loss."""
 
+    dropped: ClassVar[Sequence[tuple[float, float]]] = ((0.17, 0.5), (1.0, 0.05))
+    """Until which share of training, what share of a batch loses its weight at random."""
     state: ClassVar[Sequence[str]] = ("moving", "sums", "seen")
 
     def __post_init__(self) -> None:
@@ -58,26 +55,29 @@ class MentorNet(Method):
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
         logits = model(batch.inputs)
         losses = F.cross_entropy(logits, batch.labels, reduction="none").float()
-        weights = self.weigh(losses.detach())
+        weights = self.weigh(losses.detach(), batch.labels)
         if self.progress > BURN_IN:
             self.sums[batch.index] += weights
             self.seen[batch.index] += 1
         return StepOutput((self.drop(weights) * losses).mean(), logits)
 
-    def weigh(self, losses: Tensor) -> Tensor:
+    def weigh(self, losses: Tensor, labels: Tensor) -> Tensor:
         """v (B,) at this point of training; moves the percentile on."""
         present = torch.quantile(losses, self.percentile / 100)
         self.moving = torch.lerp(present, self.moving, self.decay)
-        above = losses - self.moving
         if self.progress <= BURN_IN:
             return torch.ones_like(losses)
+        return self.advise(losses, losses - self.moving, labels)
+
+    def advise(self, losses: Tensor, above: Tensor, labels: Tensor) -> Tensor:
+        """v (B,) after the burn-in."""
         if self.progress < LATE:
             return (above <= 0).float()
         return (1 - above / self.gamma).clamp(0, 1)
 
     def drop(self, weights: Tensor) -> Tensor:
         """Some weights set to 0, whichever examples they belong to."""
-        rate = DROPPED_EARLY if self.progress < EARLY else DROPPED
+        rate = next((rate for until, rate in self.dropped if self.progress < until), 0.0)
         kept = int(len(weights) * (1 - rate)) or len(weights)
         chosen = torch.randperm(len(weights))[:kept].to(weights.device)
         return torch.zeros_like(weights).index_copy(0, chosen, weights[chosen])

@@ -12,11 +12,12 @@ import torch
 
 from oddly.benchmarks.detection import training
 from oddly.benchmarks.detection.cases import CASES, SMALL, SMALL_CASES, Case, load_case
-from oddly.benchmarks.detection.conduct import Pace, choose_next, list_cells, missing_jobs
+from oddly.benchmarks.detection.conduct import Pace, list_cells, missing_jobs
 from oddly.benchmarks.detection.jobs import FOLDS, Denoise, Fold, Job, Margins, MeanMargin, WarmUp
 from oddly.benchmarks.detection.methods import METHODS, join_folds
 from oddly.benchmarks.detection.store import Store
 from oddly.benchmarks.detection.training import Conditions, too_late, train_job
+from oddly.engine.pool import choose_next
 from oddly.methods import Batch, Context
 
 TINY = Case("tiny", "digits", 0.4, recipe=replace(SMALL, epochs=4), examples=320)
@@ -182,10 +183,11 @@ def test_what_is_missing_is_listed_once(tmp_path: Path) -> None:
 def test_the_most_valuable_job_that_fits() -> None:
     pace = Pace()
     waiting: list[Job] = [Denoise(TINY), Fold(TINY, 0, 1)]
-    assert choose_next(waiting, pace, 1.0) is waiting[0]  # nothing is known yet
+    assert choose_next(waiting, pace.expect, 1.0) is waiting[0]  # nothing is known yet
     pace.learn(waiting[1], {"passes": 10, "plain_passes": 100, "seconds": 6.0})
     assert pace.expect(waiting[0]) == pytest.approx(60)
     assert pace.expect(waiting[1]) == pytest.approx(16)
-    assert choose_next(waiting, pace, 61.0) is waiting[0]
-    assert choose_next(waiting, pace, 20.0) is waiting[1]
-    assert choose_next(waiting, pace, 5.0) is waiting[0]  # none fits: it goes on the next time
+    assert choose_next(waiting, pace.expect, 61.0) is waiting[0]
+    assert choose_next(waiting, pace.expect, 20.0) is waiting[1]
+    # None fits: the first one is stopped by the clock and goes on the next time.
+    assert choose_next(waiting, pace.expect, 5.0) is waiting[0]

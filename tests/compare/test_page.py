@@ -48,7 +48,13 @@ def test_the_page_is_whole_and_escaped() -> None:
     parser.feed(page)
     assert parser.open == [] and "<digits>" not in page and "too &lt;many&gt; classes" in page
     assert "http" not in page  # nothing is fetched
-    assert "noise 0.4" in page and "40 epochs asked for" in page
+    assert "3 methods, 3 seeds, 40 epochs asked for; noise 0.4. Mean" in page
+
+
+def test_what_is_missing_and_what_was_trained() -> None:
+    plan = {**RESULT["plan"], "seeds": 1}  # type: ignore[dict-item]
+    page = render({**RESULT, "plan": plan, "training": {"model": "resnet8"}, "missing": 2})
+    assert "1 seed, 40 epochs asked for (2 runs are missing so far); model resnet8, noise" in page
 
 
 def test_the_picture_is_in_order_and_in_scale() -> None:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from oddly.compare import compare
+from oddly.compare import Plan, compare
+from oddly.compare.cell import Cell, train_cell
+from oddly.compare.run import Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import Run
@@ -85,3 +87,45 @@ def test_a_folder_of_somebody_else(tmp_path: Path) -> None:
 def test_when_nobody_can_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no method could run: dmi needs every class"):
         compare("synthetic", ("dmi",), tmp_path / "out", seeds=1, **OPTIONS)
+
+
+def test_the_clock_stops_it(tmp_path: Path) -> None:
+    options = {**OPTIONS, "data_dir": str(tmp_path)}
+    past = compare("synthetic", ("erm",), tmp_path / "out", seeds=2, deadline=0.0, **options)
+    assert past.rows == [] and past.result["missing"] == 2
+    text = (past.path / "compare.json").read_text()
+    assert str(tmp_path) not in text and '"device": "cpu"' not in text.split('"environment"')[0]
+    # An epoch is begun, and the second would end too late: it is saved and goes on.
+    begun = train_cell(
+        Cell("erm", 0), Plan("synthetic", ("erm",), 2, 2, False, options), past.path, deadline=0.0
+    )
+    assert begun.stopped and len(Run(past.path / "erm-0").metrics) == 1
+    counted = Count()
+    options = {**OPTIONS, "data_dir": "elsewhere"}  # where it runs may change
+    done = compare("synthetic", ("erm",), past.path, seeds=2, watcher=counted, **options)
+    assert counted.folders == ["erm-0", "erm-1"] and done.result["missing"] == 0
+    whole = compare("synthetic", ("erm",), tmp_path / "whole", seeds=2, **OPTIONS)
+    assert whole.rows[0]["test_accuracy"] == done.rows[0]["test_accuracy"]
+
+
+def test_it_holds_its_settings(tmp_path: Path) -> None:
+    settings = {"gce": {"q": 0.5}}
+    options = {**OPTIONS, "settings": settings}
+    done = compare("synthetic", ("gce",), tmp_path, seeds=1, **options)
+    assert done.rows[0]["settings"]["q"] == 0.5
+    training = done.result["training"]
+    assert training["batch_size"] == 5 and training["model"] and "device" not in training
+    with pytest.raises(InputError, match=r"was begun with gce.q = 0.5, not 0.6; choose another"):
+        compare("synthetic", ("gce",), tmp_path, **{**options, "settings": {"gce": {"q": 0.6}}})
+    with pytest.raises(InputError, match=r"was begun with noise = 0.3, not 0.2; choose another"):
+        compare("synthetic", ("gce",), tmp_path, **{**options, "noise": 0.2})
+
+
+def test_what_a_run_may_take(tmp_path: Path) -> None:
+    plan = Plan("synthetic", ("erm", "luo"), 1, 2, False, OPTIONS)
+    table = Table(tmp_path, plan, 1)
+    assert table.expect(Cell("luo", 0)) == 0  # nobody knows yet
+    compare("synthetic", ("erm",), tmp_path, seeds=1, **OPTIONS)
+    table.write()
+    seconds = Run(tmp_path / "erm-0").summary["seconds"]
+    assert table.expect(Cell("luo", 0)) == pytest.approx(2 * seconds)

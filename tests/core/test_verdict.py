@@ -131,19 +131,19 @@ def test_label_types(dtype: torch.dtype) -> None:
 
 def test_a_later_look_counts_a_tenth() -> None:
     verdict = make(big(4.0, 5.5, 5.5, 9.0, 9.0), [0] * 10)
-    margins = torch.tensor([-18.0, -6.0, -4.0, -18.0, 4.0])
-    again = verdict.readmit(torch.arange(5, 10), margins)  # the first was never removed
+    logits = torch.tensor([[18.0, 0], [6, 0], [4, 0], [18, 0], [0, 4]])  # of labels 0
+    again = verdict.readmit(torch.arange(5, 10), logits)  # the first was never removed
     assert again.scores[5:].tolist() == pytest.approx([4.0, 4.9, 5.1, 7.2, 9.4])
     assert again.keep[5:].tolist() == [True, True, False, False, False]
     assert (again.readmitted, again.num_removed) == (1, 3)
     assert verdict.keep.tolist()[5:] == [True] + [False] * 4  # untouched
-    twice = again.readmit(torch.tensor([7]), torch.tensor([-4.0]))
+    twice = again.readmit(torch.tensor([7]), torch.tensor([[4.0, 0]]))
     assert (twice.readmitted, twice.num_removed) == (2, 2)
 
 
 def test_a_broken_network_readmits_nothing() -> None:
     verdict = make(big(6.0, 7.0), [0] * 7)
-    again = verdict.readmit(torch.tensor([5, 6]), torch.tensor([NAN, NAN]))
+    again = verdict.readmit(torch.tensor([5, 6]), torch.full((2, 2), NAN))
     assert again.scores.tolist() == verdict.scores.tolist()
     assert again.num_removed == 2
 

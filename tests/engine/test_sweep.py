@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from torch.nn import functional as F
 
+from oddly.engine import table
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
+from oddly.errors import InputError
 
 
 def test_against_the_network_itself() -> None:
@@ -24,3 +27,10 @@ def test_against_the_network_itself() -> None:
     head = F.linear(features, model.fc.weight, model.fc.bias)  # type: ignore[union-attr, arg-type]
     torch.testing.assert_close(head, logits, atol=1e-5, rtol=1e-5)
     assert not model.fc._forward_pre_hooks  # type: ignore[union-attr]
+
+
+def test_one_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = build(RunConfig("synthetic", method="erm", device="cpu"))
+    monkeypatch.setattr(table, "free_memory", lambda device: 1_000)
+    with pytest.raises(InputError, match=r"a sweep over the examples keeps 120 x 3 numbers: 1.44"):
+        parts.context.probabilities(parts.model)

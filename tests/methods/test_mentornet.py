@@ -10,6 +10,7 @@ from oddly.methods.mentornet import MentorNet
 from tests.methods.toy import make_context
 
 LOSSES = torch.tensor([0.1, 0.2, 0.4, 2.0, 3.0])
+LABELS = torch.zeros(5, dtype=torch.int64)
 
 
 def weights_at(progress: float, moving: float = 1.0) -> list[float]:
@@ -18,7 +19,7 @@ def weights_at(progress: float, moving: float = 1.0) -> list[float]:
     method.moving = torch.tensor(moving)  # with decay 1 it stays there
     context.epoch = round(100 * progress)
     method.begin_epoch(context)
-    return method.weigh(LOSSES).tolist()
+    return method.weigh(LOSSES, LABELS).tolist()
 
 
 def test_by_epoch() -> None:
@@ -32,9 +33,9 @@ def test_by_epoch() -> None:
 def test_the_percentile_moves() -> None:
     method, context = MentorNet(percentile=75, decay=0.5), make_context([0] * 5, 2)
     method.setup(context)
-    method.weigh(LOSSES)
+    method.weigh(LOSSES, LABELS)
     assert method.moving.item() == pytest.approx(0.5 * 0 + 0.5 * 2.0)
-    method.weigh(LOSSES)
+    method.weigh(LOSSES, LABELS)
     assert method.moving.item() == pytest.approx(0.5 * 1.0 + 0.5 * 2.0)
 
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import os
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
-from typing import Any, TypeVar
-
-import torch
+from typing import Any
 
 from oddly.benchmarks.detection.cases import Case
 from oddly.benchmarks.detection.jobs import Job
 from oddly.benchmarks.detection.methods import METHODS, finish_cell
 from oddly.benchmarks.detection.store import Store
 from oddly.benchmarks.detection.training import Conditions, train_job
-from oddly.errors import InputError
+from oddly.engine.pool import run_jobs
 
 Tell = Callable[[str], None]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -89,20 +80,16 @@ def _kind(job: Job) -> tuple[str, str]:
     return (job.case.recipe.model if job.case.recipe else "", job.case.data)
 
 
-def choose_next(waiting: Sequence[Job], pace: Pace, seconds_left: float) -> Job:
-    """The most valuable job that fits into the time; if none does, the most valuable one.
-
-    That one will be stopped, and goes on the next time.
-    """
-    return next((job for job in waiting if pace.expect(job) <= seconds_left), waiting[0])
-
-
 def conduct(cells: Sequence[Cell], conditions: Conditions, tell: Tell) -> None:
     """Train what is missing, `conditions.at_once` jobs at a time; store cells as they are done."""
     store = conditions.store
     finish_ready(cells, store, tell)
-    waiting = missing_jobs(cells, store)
-    for job, report in _run_all(waiting, conditions):
+    pace, waiting = Pace(), missing_jobs(cells, store)
+    work = partial(train_job, conditions=conditions)
+    for job, report in run_jobs(
+        waiting, work, conditions.at_once, conditions.deadline, pace.expect
+    ):
+        pace.learn(job, report)
         where = f"{job.case.name}, {job.name}"
         if "error" in report:
             tell(f"{where}: {report['error']}")
@@ -111,59 +98,3 @@ def conduct(cells: Sequence[Cell], conditions: Conditions, tell: Tell) -> None:
         else:
             tell(f"{where}: stopped by the clock, goes on next time")
         finish_ready([cell for cell in cells if job in cell.jobs()], store, tell)
-
-
-def _run_all(waiting: list[Job], conditions: Conditions) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Each job as it ends; no new one begins once the time is up."""
-    pace, running = Pace(), dict[Future[dict[str, Any]], Job]()
-    deadline = math.inf if conditions.deadline is None else conditions.deadline
-    with _make_pool(conditions.at_once) as pool:
-        while True:
-            while waiting and len(running) < conditions.at_once and time.time() < deadline:
-                job = choose_next(waiting, pace, deadline - time.time())
-                waiting.remove(job)
-                running[pool.submit(train_job, job, conditions)] = job
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                job = running.pop(future)
-                try:
-                    report = future.result()
-                except BrokenProcessPool:
-                    raise InputError(
-                        "a training process was killed, perhaps for memory; what is stored stays:"
-                        " call again with fewer --jobs"
-                    ) from None
-                pace.learn(job, report)
-                yield job, report
-
-
-class _Here(Executor):
-    """One job at a time needs no process of its own."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        future: Future[T] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
-
-
-def _make_pool(at_once: int) -> Executor:
-    if at_once == 1:
-        return _Here()
-    # Spawned, since a forked process cannot use the parent's CUDA.
-    return ProcessPoolExecutor(
-        at_once, multiprocessing.get_context("spawn"), _prepare_process, (at_once,)
-    )
-
-
-def _prepare_process(at_once: int) -> None:
-    """The cores are shared, and nobody trains on when the parent is gone."""
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -18,6 +18,7 @@ from oddly.benchmarks.detection.store import Store
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, load_checkpoint
+from oddly.engine.config import MACHINE
 from oddly.engine.fast import fast_model
 from oddly.engine.loop import restore, run_epoch, snapshot
 from oddly.engine.outcome import describe_device
@@ -25,8 +26,6 @@ from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import environment
 
-MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
-"""Fields of a config that say where it ran; the surroundings are stored apart."""
 CURVE = ("lr", "train_loss", "kept", "seconds")
 
 
