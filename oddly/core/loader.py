@@ -62,12 +62,12 @@ def _check(loader: DataLoader[Any]) -> bool:
         raise InputError(f"a torch DataLoader is needed, not {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise InputError("an iterable dataset has no indices: use one with a length and items")
-    batches = loader.batch_sampler
+    batches: Any = loader.batch_sampler
     while hasattr(batches, "batch_sampler"):  # accelerate's, one per process
         batches = batches.batch_sampler
     if type(batches) is not BatchSampler:
         raise InputError("the loader needs a batch_size, not batches of its own (batch_sampler)")
-    sampler = batches.sampler
+    sampler: Any = batches.sampler
     if isinstance(sampler, DistributedSampler):
         return sampler.shuffle
     once = isinstance(sampler, RandomSampler) and not sampler.replacement
