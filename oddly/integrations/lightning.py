@@ -41,9 +41,12 @@ class Denoise(Callback):
         return self._feed.denoiser.verdict if self._feed else None
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
-        self._stage, self._feed, self._saved = stage, None, {}
-        if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
-            return  # debugging with a few batches is no training to judge labels by
+        self._stage, self._saved = stage, {}
+        if stage != "fit":
+            return
+        self._feed = None
+        if trainer.fast_dev_run or trainer.overfit_batches:
+            return  # a few batches, to debug, are no training to judge labels by
         if trainer.reload_dataloaders_every_n_epochs:
             raise InputError("Denoise follows one loader: reload_dataloaders_every_n_epochs=0")
         source = trainer.fit_loop._data_source  # Lightning offers no public way in

@@ -46,9 +46,9 @@ def make_trainer(*callbacks: Any, **options: Any) -> lightning.Trainer:
 
 
 def train_loader(**options: Any) -> DataLoader[Any]:
-    return DataLoader(given_set(), BATCH, **{"shuffle": True, **options})
+    return DataLoader(given_set(), **{"batch_size": BATCH, "shuffle": True, **options})
 
 
-def test_loader() -> DataLoader[Any]:
+def unseen_loader() -> DataLoader[Any]:
     points, _, true = make_blobs(200, seed=1)
     return DataLoader(torch.utils.data.TensorDataset(points, true), 100)
