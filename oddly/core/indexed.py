@@ -43,12 +43,21 @@ class IndexedDataset(Dataset[Any]):
 
     def item(self, index: int) -> Any:
         """The dataset's own item; where a label is planted, with that one."""
-        item = self.dataset[index]
+        return self._plant(self.dataset[index], index)
+
+    def items(self, indices: list[int]) -> list[Any]:
+        """The same for several at once, which some datasets hand out faster."""
+        fetch = getattr(self.dataset, "__getitems__", None)
+        if fetch is None:
+            return [self.item(index) for index in indices]
+        return [self._plant(*pair) for pair in zip(fetch(indices), indices, strict=True)]
+
+    def _plant(self, item: Any, index: int) -> Any:
         shift = self._shifts.get(int(index))
-        if shift is not None and self._planted:
-            item = self._with_shifted_label(item, shift)
-            self._handed_out.fill_(True)
-        return item
+        if shift is None or not self._planted:
+            return item
+        self._handed_out.fill_(True)
+        return self._with_shifted_label(item, shift)
 
     def check_label(self) -> None:
         """Refuse a dataset whose items have no label that could be replaced."""

@@ -109,6 +109,9 @@ class _Pairs(Dataset[tuple[Any, int]]):
     def __getitem__(self, index: int) -> tuple[Any, int]:
         return self.dataset.item(index), index
 
+    def __getitems__(self, indices: list[int]) -> list[tuple[Any, int]]:
+        return list(zip(self.dataset.items(indices), indices, strict=True))
+
 
 class _CollateWithIndex:
     """A `collate_fn` whose batches carry their indices at the end; a class, for it is pickled."""

@@ -227,3 +227,26 @@ def test_a_label_under_another_name() -> None:
     assert int((labels != 1).sum()) == len(denoiser.sentinels.indices)
     with pytest.raises(InputError, match="no label among"):
         denoise(DataLoader(Unlabelled({"image": 0.0, "class": 1}), 32), label_key="klass")
+
+
+class Batched(Dataset[Any]):
+    """Hands out several items at once, and can no other way."""
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        assert index == 0  # the one that is looked at beforehand
+        return {"inputs": 0, "label": 0}
+
+    def __getitems__(self, indices: list[int]) -> list[Any]:
+        return [{"inputs": index, "label": 0} for index in indices]
+
+
+def test_a_dataset_that_hands_out_several_at_once_is_asked_for_them() -> None:
+    loader, denoiser = denoise(DataLoader(Batched(), 32, shuffle=True))
+    batches = list(loader)
+    assert all(torch.equal(batch["inputs"], batch["index"]) for batch in batches)
+    planted = torch.cat([batch["index"][batch["label"] != 0] for batch in batches])
+    assert denoiser.sentinels is not None
+    assert torch.equal(planted.sort().values, denoiser.sentinels.indices)
