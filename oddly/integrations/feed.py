@@ -74,7 +74,7 @@ def count_epochs(epochs: int | None, steps: int, loader: Any, per_step: int) -> 
     return min(limits, default=None)
 
 
-def warn_without(verdict: Verdict | None) -> None:
+def warn_without(feed: Feed | None) -> None:
     """Tell whoever stopped before E."""
-    if verdict is None:
+    if feed and feed.denoiser.verdict is None:
         warnings.warn("training ended before there was a verdict on the labels", stacklevel=3)

@@ -26,8 +26,7 @@ class DenoisingTrainer(Trainer):
     """A `Trainer` of classifiers that leaves wrong labels out after E; then see `verdict`.
 
     For a Trainer of your own: `class Mine(DenoisingTrainer, YourTrainer)`. An epoch keeps its
-    number of steps, so that schedules and progress bars stay right. `denoise` holds options of
-    `oddly.denoise` and `oddly.Denoiser`; classes and epochs are taken from model and arguments.
+    length. `denoise` holds options of `oddly.denoise` and `oddly.Denoiser`, if you need any.
     """
 
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
@@ -53,9 +52,10 @@ class DenoisingTrainer(Trainer):
             return loader
         epochs = math.ceil(args.num_train_epochs) if args.max_steps < 1 else None  # not both
         epochs = count_epochs(epochs, args.max_steps, loader, args.gradient_accumulation_steps)
-        options = {"epochs": epochs, **self._options}
-        if "num_classes" not in options:
-            options["num_classes"] = _count_classes(self.model)
+        classes = getattr(getattr(self.model, "config", None), "num_labels", None)
+        options = {"epochs": epochs, "num_classes": classes, **self._options}
+        if not options["num_classes"]:
+            raise InputError("the model has no config.num_labels: pass denoise={'num_classes': …}")
         self.feed = Feed(*denoise(loader, **options))
         if self._resume_from:
             self.feed.read(Path(self._resume_from), args.process_index)
@@ -96,10 +96,4 @@ class _Epochs(TrainerCallback):
             self.trainer.feed.write(folder, args.process_index)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        warn_without(self.trainer.verdict)
-
-
-def _count_classes(model: Any) -> int:
-    if not hasattr(getattr(model, "config", None), "num_labels"):
-        raise InputError("the model has no config.num_labels: pass denoise={'num_classes': …}")
-    return int(model.config.num_labels)
+        warn_without(self.trainer.feed)

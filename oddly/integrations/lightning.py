@@ -25,9 +25,8 @@ class Denoise(Callback):
 
         trainer = Trainer(max_epochs=40, callbacks=[Denoise(num_classes=10)])
 
-    and `return {"loss": loss, "logits": logits}` from your `training_step`; batches stay as they
-    are. An epoch keeps its number of batches, so that schedules and progress bars stay right.
-    `options` are those of `oddly.denoise` and `oddly.Denoiser`.
+    and in your `training_step` `return {"loss": loss, "logits": logits}`; batches stay as they are.
+    An epoch keeps its length. `options` are those of `oddly.denoise` and `oddly.Denoiser`.
     """
 
     def __init__(self, num_classes: int, **options: Any) -> None:
@@ -42,10 +41,8 @@ class Denoise(Callback):
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
         self._stage, self._saved = stage, {}
-        if stage != "fit":
-            return
-        self._feed = None
-        if trainer.fast_dev_run or trainer.overfit_batches:
+        self._feed = None if stage == "fit" else self._feed
+        if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
             return  # a few batches, to debug, are no training to judge labels by
         if trainer.reload_dataloaders_every_n_epochs:
             raise InputError("Denoise follows one loader: reload_dataloaders_every_n_epochs=0")
@@ -57,8 +54,8 @@ class Denoise(Callback):
         vars(trainer.fit_loop._data_source).pop("dataloader", None)
 
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
-        limits, share = (trainer.max_epochs, trainer.max_steps), trainer.world_size
-        epochs = count_epochs(*limits, loader, share * trainer.accumulate_grad_batches)
+        per_step = trainer.world_size * trainer.accumulate_grad_batches
+        epochs = count_epochs(trainer.max_epochs, trainer.max_steps, loader, per_step)
         self._feed = Feed(*denoise(loader, **{"epochs": epochs, **self.options}))
         self.load_state_dict(self._saved)
         return self._feed
@@ -92,8 +89,7 @@ class Denoise(Callback):
             rank_zero_info(str(verdict))
 
     def on_train_end(self, trainer: Any, model: Any) -> None:
-        if self._feed:
-            warn_without(self.verdict)
+        warn_without(self._feed)
 
     def state_dict(self) -> dict[str, Any]:
         return self._feed.save() if self._feed else {}
