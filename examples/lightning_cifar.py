@@ -1,6 +1,6 @@
 """A Lightning script that finds wrong labels while it trains: the lines marked `# oddly`.
 
-python examples/lightning_cifar.py                       # digits, under half a minute on a CPU
+python examples/lightning_cifar.py                       # digits, half a minute on a CPU
 python examples/lightning_cifar.py --data-dir DATA       # CIFAR-10, where its folder lies in DATA
 """
 

@@ -31,7 +31,7 @@ class DenoisingTrainer(Trainer):
 
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
         super().__init__(*args, **more)
-        self._options = {"refill": True, "seed": self.args.seed, **(denoise or {})}
+        self._options = {"seed": self.args.seed, **(denoise or {})}
         self.feed: Feed | None = None
         self.add_callback(_Epochs(self))
 
@@ -56,7 +56,7 @@ class DenoisingTrainer(Trainer):
         options = {"epochs": epochs, "num_classes": classes, **self._options}
         if not options["num_classes"]:
             raise InputError("the model has no config.num_labels: pass denoise={'num_classes': …}")
-        self.feed = Feed(*denoise(loader, **options))
+        self.feed = Feed(*denoise(loader, refill=True, **options))
         if self._resume_from:
             self.feed.read(Path(self._resume_from), args.process_index)
         return self.feed.loader

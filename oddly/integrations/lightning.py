@@ -30,7 +30,7 @@ class Denoise(Callback):
     """
 
     def __init__(self, num_classes: int, **options: Any) -> None:
-        self.options = {"num_classes": num_classes, "refill": True, **options}
+        self.options = {"num_classes": num_classes, **options}
         self._feed: Feed | None = None
         self._saved: dict[str, Any]
 
@@ -56,7 +56,7 @@ class Denoise(Callback):
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
         per_step = trainer.world_size * trainer.accumulate_grad_batches
         epochs = count_epochs(trainer.max_epochs, trainer.max_steps, loader, per_step)
-        self._feed = Feed(*denoise(loader, **{"epochs": epochs, **self.options}))
+        self._feed = Feed(*denoise(loader, refill=True, **{"epochs": epochs, **self.options}))
         self.load_state_dict(self._saved)
         return self._feed
 
