@@ -1,4 +1,4 @@
-"""An ordinary PyTorch training script made robust to wrong labels: the lines marked `# oddly`.
+"""An ordinary PyTorch script made robust to wrong labels by the four lines marked `# oddly`.
 
 python examples/plain_loop.py            # under half a minute on a laptop CPU
 """
@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import oddly  # oddly
+import oddly
 
 EPOCHS = 30
 
@@ -23,9 +23,8 @@ noisy = labels[train].clone()  # four labels in ten are replaced by a random one
 wrong = torch.rand(len(noisy)) < 0.4
 noisy[wrong] = torch.randint(10, (int(wrong.sum()),))
 
-train_set = oddly.IndexedDataset(TensorDataset(images[train], noisy))  # oddly
-denoiser = oddly.Denoiser(train_set, num_classes=10, epochs=EPOCHS)  # oddly
-loader = DataLoader(train_set, batch_size=64, sampler=denoiser.sampler)  # oddly
+loader = DataLoader(TensorDataset(images[train], noisy), batch_size=64, shuffle=True)
+loader, denoiser = oddly.denoise(loader, num_classes=10, epochs=EPOCHS)  # oddly
 
 model = nn.Sequential(
     *(nn.Conv2d(1, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU()),
@@ -46,12 +45,12 @@ for _ in range(EPOCHS):
         loss.backward()
         optimizer.step()
     schedule.step()
-    if verdict := denoiser.end_epoch(model):  # oddly
-        print(verdict)
+    denoiser.end_epoch(model)  # oddly
 
 model.eval()
 with torch.no_grad():
     accuracy = (model(images[test]).argmax(1) == labels[test]).float().mean()
+print(denoiser.verdict)
 mislabelled = noisy != labels[train]
 found = ~denoiser.verdict.keep
 print(f"precision {float(mislabelled[found].float().mean()):.3f}", end="  ")

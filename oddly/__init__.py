@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         KeepSampler,
         LossLedger,
         Verdict,
+        denoise,
         draw_losses,
         find_head,
     )
@@ -36,6 +37,7 @@ _HOMES = {
     "Run": "oddly.records",
     "Verdict": "oddly.core",
     "clean": "oddly.clean.api",
+    "denoise": "oddly.core",
     "draw_losses": "oddly.core",
     "find_head": "oddly.core",
     "train": "oddly.engine.api",
@@ -50,6 +52,7 @@ __all__ = [
     "Run",
     "Verdict",
     "clean",
+    "denoise",
     "draw_losses",
     "find_head",
     "train",

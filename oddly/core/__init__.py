@@ -1,11 +1,12 @@
 """The algorithm. Read in this order: head, counterfactual, indexed, ledger, backlog, sampler,
-sentinels, confusion, cut, wrong_label, rule, verdict, denoiser."""
+sentinels, confusion, cut, wrong_label, rule, verdict, denoiser, loader."""
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.denoiser import Denoiser
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
+from oddly.core.loader import denoise
 from oddly.core.sampler import KeepSampler
 from oddly.core.verdict import Verdict, judge
 
@@ -16,6 +17,7 @@ __all__ = [
     "KeepSampler",
     "LossLedger",
     "Verdict",
+    "denoise",
     "draw_losses",
     "find_head",
     "judge",

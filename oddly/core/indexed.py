@@ -34,16 +34,40 @@ class IndexedDataset(Dataset[Any]):
         return len(self.dataset)  # type: ignore[arg-type]
 
     def __getitem__(self, index: int) -> Any:
-        item = self.dataset[index]
-        shift = self._shifts.get(int(index))
-        if shift is not None and self._planted:
-            item = self._with_shifted_label(item, shift)
-            self._handed_out.fill_(True)
+        item = self.item(index)
         if isinstance(item, Mapping):
             return {**item, "index": index}
         if isinstance(item, tuple | list):
             return (*item, index)
         return (item, index)
+
+    def item(self, index: int) -> Any:
+        """The dataset's own item; where a label is planted, with that one."""
+        return self._plant(self.dataset[index], index)
+
+    def items(self, indices: list[int]) -> list[Any]:
+        """The same for several at once, which some datasets hand out faster."""
+        fetch = getattr(self.dataset, "__getitems__", None)
+        if fetch is None:
+            return [self.item(index) for index in indices]
+        return [self._plant(*pair) for pair in zip(fetch(indices), indices, strict=True)]
+
+    def _plant(self, item: Any, index: int) -> Any:
+        shift = self._shifts.get(int(index))
+        if shift is None or not self._planted:
+            return item
+        self._handed_out.fill_(True)
+        return self._with_shifted_label(item, shift)
+
+    def check_label(self) -> None:
+        """Refuse a dataset whose items have no label that could be replaced."""
+        try:
+            self._with_shifted_label(self.dataset[0], 0)
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"sentinels need labels that can be replaced, but {error.args[0]};"
+                " counterfactual='wrong_label' does without"
+            ) from None
 
     def plant(self, indices: Tensor, shifts: Tensor, num_classes: int) -> None:
         """Hand out label + shift (mod K) for `indices` until `restore`; call before loading."""
@@ -62,14 +86,9 @@ class IndexedDataset(Dataset[Any]):
         return bool(self._handed_out)
 
     def _with_shifted_label(self, item: Any, shift: int) -> Any:
-        if isinstance(item, Mapping):
-            key = self.label_key or next((k for k in LABEL_KEYS if k in item), None)
-            if key is None:
-                raise KeyError(f"no label among {sorted(item)}; pass label_key=")
-            return {**item, key: self._shift(item[key], shift)}
-        if isinstance(item, tuple | list) and len(item) >= 2:
-            return (item[0], self._shift(item[1], shift), *item[2:])
-        raise TypeError("only (input, label, …) tuples and mappings carry a label to plant")
+        place = find_label(item, self.label_key)
+        moved = self._shift(item[place], shift)
+        return {**item, place: moved} if isinstance(place, str) else (item[0], moved, *item[2:])
 
     def _shift(self, label: Any, shift: int) -> Any:
         """The label moved on, in its own type and shape; as an int, for bytes would overflow."""
@@ -84,3 +103,15 @@ class IndexedDataset(Dataset[Any]):
             return torch.full_like(label, moved)
         # An array's type would take the number for a shape.
         return label * 0 + moved if hasattr(label, "shape") else type(label)(moved)
+
+
+def find_label(item: Any, label_key: str | None = None) -> str | int:
+    """Where the label of an item, or of a batch, lies: a mapping's key, else the second place."""
+    if isinstance(item, Mapping):
+        key = label_key or next((k for k in LABEL_KEYS if k in item), None)
+        if key is None or key not in item:
+            raise KeyError(f"no label among {sorted(item)}; pass label_key=")
+        return key
+    if isinstance(item, tuple | list) and len(item) >= 2:
+        return 1
+    raise TypeError("only (input, label, …) tuples and mappings carry a label to plant")

@@ -18,6 +18,7 @@ class KeepSampler(Sampler[int]):
 
     Under torch.distributed each rank gets its share of the same order; the last few indices are
     repeated where the ranks would else get unequal numbers (unequal loops would hang).
+    `refill` keeps an epoch as long as it was: what is kept comes round again, in a new order.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class KeepSampler(Sampler[int]):
         shuffle: bool = True,
         rank: int | None = None,
         world_size: int | None = None,
+        refill: bool = False,
     ) -> None:
         if num_examples < 1:
             raise InputError("there are no examples to draw from")
@@ -35,6 +37,7 @@ class KeepSampler(Sampler[int]):
         default_size = dist.get_world_size() if ranked else 1
         self.world_size = world_size if world_size is not None else default_size
         self.num_examples, self.seed, self.shuffle = num_examples, seed, shuffle
+        self.refill = refill
         self.epoch, self.start = 0, 0
         self.num_kept = num_examples
         self._keep: Tensor | None = None  # None: all of them
@@ -59,11 +62,10 @@ class KeepSampler(Sampler[int]):
 
     def order(self) -> Tensor:
         """This epoch's indices for this rank, int64."""
-        if self.shuffle:
-            generator = torch.Generator().manual_seed(_mix(self.seed, self.epoch))
-            order = torch.randperm(self.num_kept, generator=generator)
-        else:
-            order = torch.arange(self.num_kept)
+        generator = torch.Generator().manual_seed(_mix(self.seed, self.epoch))
+        order = self._round(generator)
+        while len(order) < self._total:
+            order = torch.cat((order, self._round(generator)))[: self._total]
         if self._keep is not None:
             order = self._keep.nonzero().flatten()[order]
         if self.world_size > 1:
@@ -72,12 +74,23 @@ class KeepSampler(Sampler[int]):
             order = order[places % len(order)]
         return order[self.start :]
 
+    def _round(self, generator: torch.Generator) -> Tensor:
+        """Places among the kept ones, each once."""
+        if self.shuffle:
+            return torch.randperm(self.num_kept, generator=generator)
+        return torch.arange(self.num_kept)
+
+    @property
+    def _total(self) -> int:
+        """What all ranks together yield in an epoch."""
+        return self.num_examples if self.refill else self.num_kept
+
     def __iter__(self) -> Iterator[int]:
         for part in self.order().split(2**16):  # a whole list of ints would cost 4× the tensor
             yield from part.tolist()
 
     def __len__(self) -> int:
-        return max(0, -(-self.num_kept // self.world_size) - self.start)
+        return max(0, -(-self._total // self.world_size) - self.start)
 
     def state_dict(self) -> dict[str, Any]:
         keep = torch.empty(0, dtype=torch.bool) if self._keep is None else self._keep

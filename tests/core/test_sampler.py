@@ -156,3 +156,33 @@ def test_bad_masks(keep: Tensor, message: str) -> None:
 def test_no_examples() -> None:
     with pytest.raises(InputError, match="there are no examples to draw from"):
         KeepSampler(0)
+
+
+def test_refilled_epochs_go_round_the_kept_ones_in_new_orders() -> None:
+    sampler = KeepSampler(10, refill=True)
+    plain = list(KeepSampler(10))
+    assert list(sampler) == plain  # nothing to fill yet
+    sampler.set_keep(mask(10, [1, 4, 6]))
+    order = list(sampler)
+    assert len(order) == len(sampler) == 10
+    rounds = [order[start : start + 3] for start in (0, 3, 6)]
+    assert all(sorted(one) == [1, 4, 6] for one in rounds)
+    assert order[9] in (1, 4, 6)
+    assert len({tuple(one) for one in rounds}) > 1
+    assert list(sampler) == order
+    sampler.set_epoch(1, start=4)
+    assert len(list(sampler)) == len(sampler) == 6
+
+
+def test_refilled_shares_stay_equal() -> None:
+    keep = mask(11, [0, 2, 3, 7, 9])
+    shares = []
+    for rank in range(2):
+        sampler = KeepSampler(11, rank=rank, world_size=2, refill=True)
+        sampler.set_keep(keep)
+        shares.append(list(sampler))
+        assert len(sampler) == len(shares[-1]) == 6
+    together = [index for pair in zip(*shares, strict=True) for index in pair]
+    alone = KeepSampler(11, refill=True)
+    alone.set_keep(keep)
+    assert together[:11] == list(alone)

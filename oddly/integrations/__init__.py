@@ -1,0 +1,1 @@
+"""Adapters for other people's training loops: thin, over `core.Denoiser`."""

@@ -1,0 +1,76 @@
+"""A verdict of a loop of one's own, written as a run that the pages can show."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+from oddly.core import Counterfactual, Verdict
+from oddly.errors import InputError
+from oddly.integrations.folder import save_run
+from oddly.review.images import find_images
+from oddly.review.suspects import Suspects
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ["cat", "dog", "owl"]
+
+
+def make_verdict() -> Verdict:
+    """Four examples; the second and the last go."""
+    scores = torch.tensor([-2.0, 3.0, -1.0, 4.0])
+    return Verdict(
+        keep=scores < 1,
+        scores=scores,
+        losses=scores.exp(),
+        labels=torch.tensor([0, 1, 2, 0], dtype=torch.int16),
+        threshold=1.0,
+        percentile=6.0,
+        epoch=5,
+        counterfactual=Counterfactual.from_losses(torch.tensor([0.5, 1.0, 2.0, 3.5]), "sentinels"),
+        noise_rate=(0.4, 0.3, 0.5),
+    )
+
+
+def test_report_and_review_can_show_it(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    images.mkdir()
+    ids = [f"{number}.png" for number in range(4)]
+    for number, id in enumerate(ids):
+        Image.new("RGB", (8, 8), (60 * number, 0, 0)).save(images / id)
+    predictions = torch.tensor([0, 2, 2, 1])
+    run = save_run(make_verdict(), tmp_path / "run", NAMES, ids, images, predictions)
+    assert run.is_done
+    assert run.summary["estimated_noise"] == {"rate": 0.4, "low": 0.3, "high": 0.5}
+    assert run.verdicts["keep"].tolist() == [True, False, True, False]
+    assert run.verdicts["given_name"].tolist() == ["cat", "dog", "owl", "cat"]
+    assert run.verdicts["suggested_name"].tolist() == ["cat", "owl", "owl", "dog"]
+    suspects = Suspects.read(run)
+    assert [suspects[rank].id for rank in range(len(suspects))] == ["3.png", "1.png"]
+    assert find_images(run, "3.png").read("3.png").getpixel((0, 0)) == (180, 0, 0)
+    command = [sys.executable, "-m", "oddly", "report", str(run.path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    page = (run.path / "report.html").read_text()
+    assert "3.png" in page
+    assert "owl" in page
+
+
+def test_without_names_predictions_or_files(tmp_path: Path) -> None:
+    run = save_run(make_verdict(), tmp_path / "run", NAMES)
+    assert run.verdicts["id"].tolist() == ["0", "1", "2", "3"]
+    assert run.verdicts["suggested_name"].isna().all()
+    with pytest.raises(InputError, match="holds a finished run"):
+        save_run(make_verdict(), tmp_path / "run", NAMES)
+    save_run(make_verdict(), tmp_path / "run", NAMES, overwrite=True)
+
+
+def test_what_cannot_be_saved(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no verdict to save"):
+        save_run(None, tmp_path / "run", NAMES)
+    with pytest.raises(InputError, match="3 ids for 4 examples"):
+        save_run(make_verdict(), tmp_path / "run", NAMES, ["a", "b", "c"])
