@@ -79,7 +79,8 @@ def bin_scores(
     unit, _ = name_scores(counterfactual, verdicts)
     threshold = find_threshold(verdicts)
     span = find_span(scores, threshold, (counterfactual or {}).get("percentiles") or {})
-    edges = make_edges(*span, threshold, from_zero=unit == "loss")
+    # What a later look adds can take a loss below 0.
+    edges = make_edges(*span, threshold, from_zero=unit == "loss" and scores.min() >= 0)
     inside = np.clip(scores, edges[0], edges[-1])
     kept, removed = (np.histogram(inside[mask], edges)[0] for mask in (keep, ~keep))
     area = int(removed.sum()) or int(kept.sum())

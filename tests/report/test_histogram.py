@@ -89,6 +89,13 @@ def test_losses_begin_at_zero(counterfactual: dict[str, str] | None) -> None:
         assert histogram.unit == "loss"
 
 
+def test_losses_that_a_later_look_took_below_zero() -> None:
+    verdicts = make_verdicts([-2.0, 0.1, 0.3, 4.0], threshold=[1.0] * 4)
+    histogram = check(bin_scores(verdicts, WEIGHTS), 1.0)
+    assert histogram.edges[0] < 0
+    assert histogram.kept.sum() + histogram.removed.sum() == 4
+
+
 def test_scores_not_losses_are_counted() -> None:
     verdicts = make_verdicts([9.0, 9.0, 9.0], score=[-1.0, 0.0, 1.0])
     histogram = check(bin_scores(verdicts, SENTINELS), None)
