@@ -41,8 +41,8 @@ def cut_by_sentinels(
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
-    The rate is the share of examples above the cut. It speaks of labels that look random; human
-    confusions hide better.
+    The rate is the share of examples above the percentile's cut. It speaks of labels that look
+    random; human confusions hide better.
 
     A fixed percentile gives recall away where right and wrong labels hardly overlap, and most
     right labels where a network has hardly learnt yet: there the cut is the one with the best
@@ -66,6 +66,7 @@ def cut_by_sentinels(
         rate = _share_above(ordered, threshold)
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
     doubt = 2 * _standard_error(rate, len(ordered))
+    # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
     low, high = min(low, rate, mixture.rate) - doubt, max(high, rate) + doubt
     return threshold, (rate, max(low, 0.0), min(high, 1.0))
 
@@ -73,11 +74,7 @@ def cut_by_sentinels(
 def _bound_rate(
     ordered: Tensor, sentinels: Counterfactual, percentile: float, num_classes: int
 ) -> tuple[float, float]:
-    """What twice and half the percentile would say, or two standard errors of it where few tell.
-
-    Some right labels lie above the cut, so the rate may be lower yet: what the upper half of the
-    sentinels implies, as high as right labels hardly score.
-    """
+    """What twice and half the percentile would say, or two standard errors of it where few tell."""
     error = 200 * _standard_error(percentile / 100, len(sentinels.losses))
     highest = min(percentile + max(error, percentile), 100)
     lowest = max(percentile - max(error, percentile / 2), 0)

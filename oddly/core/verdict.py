@@ -76,7 +76,7 @@ class Verdict:
         keep, scores = self.keep.clone(), self.scores.clone()
         scores[index] += NEWS * margins.nan_to_num(0)  # a broken network has no news
         keep[index] = scores[index] < self.threshold
-        back = int(keep[index].count_nonzero())
+        back = int(keep.count_nonzero()) - int(self.keep.count_nonzero())
         return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + back)
 
     def to_pandas(self) -> pandas.DataFrame:

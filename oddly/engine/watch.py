@@ -51,8 +51,9 @@ class UntilThen(Watcher):
         self, inner: Watcher, seconds_left: Callable[[], float], until: int | None = None
     ) -> None:
         self.seconds_left, self.until, self.out_of_time = seconds_left, until, False
-        for name in ("note", "reading", "begin", "begin_epoch", "step", "end_epoch", "end"):
-            setattr(self, name, getattr(inner, name))
+        for name, hook in vars(Watcher).items():
+            if callable(hook) and name != "should_stop":
+                setattr(self, name, getattr(inner, name))
 
     def should_stop(self, row: Mapping[str, Any]) -> bool:
         if row["epoch"] == self.until:
