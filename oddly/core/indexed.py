@@ -107,12 +107,13 @@ class IndexedDataset(Dataset[Any]):
             )
 
     def _class_of(self, label: Any) -> int:
+        number: Any = None
         try:
             number = label.item() if hasattr(label, "item") else label  # of an array of one, too
             found = int(number)
         except (TypeError, ValueError, RuntimeError):
-            found = number = None
-        if found is None or found != number:
+            found = -1
+        if found != number:
             raise InputError(
                 f"a label must be one class number, not {type(label).__name__} {label!r}: return"
                 " class indices, or say with label_key= which entry of an item they are"
