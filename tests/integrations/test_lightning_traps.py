@@ -1,0 +1,284 @@
+"""What others do to a Trainer, and what used to go wrong with it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+from oddly.errors import InputError
+from tests.integrations.toy import BATCH, EPOCHS, K, N, make_blobs, score
+
+lightning = pytest.importorskip("lightning")
+
+from lightning.pytorch.callbacks import LearningRateFinder  # noqa: E402
+from lightning.pytorch.tuner import Tuner  # noqa: E402
+
+from oddly.integrations.lightning import Denoise  # noqa: E402
+from tests.integrations.modules import Blobs, make_trainer, train_loader, unseen_loader  # noqa: E402
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
+    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
+]
+
+
+def check(denoise: Denoise) -> None:
+    """The verdict is a good one."""
+    assert denoise.verdict is not None
+    _, given, true = make_blobs()
+    precision, recall = score(denoise.verdict.keep, given, true)
+    assert precision > 0.9
+    assert recall > 0.8
+
+
+class Tuned(Blobs):
+    lr = 0.2
+
+    def train_dataloader(self) -> Any:
+        return train_loader()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), self.lr, momentum=0.9)
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_find")
+def test_a_learning_rate_finder_takes_its_steps_unnoticed(tmp_path: Path) -> None:
+    """It swaps the callbacks for its own, and changes for how long one trains."""
+    options = {"num_training_steps": 20, "max_lr": 0.5, "update_attr": False}
+    denoise = Denoise(K)
+    make_trainer(denoise, LearningRateFinder(**options), default_root_dir=tmp_path).fit(Tuned())
+    assert denoise._feed is not None
+    assert denoise._feed.denoiser.rule.epochs == EPOCHS
+    check(denoise)
+
+
+@pytest.mark.filterwarnings("ignore:.*lr_find")
+def test_a_tuner_before_the_fit(tmp_path: Path) -> None:
+    denoise, module = Denoise(K), Tuned()
+    trainer = make_trainer(denoise, default_root_dir=tmp_path)
+    Tuner(trainer).lr_find(module, num_training=20, max_lr=0.5, update_attr=False)
+    trainer.fit(module)
+    check(denoise)
+
+
+class Point(NamedTuple):
+    inputs: Tensor
+    label: Tensor
+
+
+class Points(Dataset[Any]):
+    """Blobs, each made into an item."""
+
+    def __init__(self, make: Any) -> None:
+        self.points, self.given, _ = make_blobs()
+        self.make = make
+
+    def __len__(self) -> int:
+        return N
+
+    def __getitem__(self, index: int) -> Any:
+        return self.make(self.points[index], self.given[index], index)
+
+
+class Hooked(Blobs):
+    """Its hooks and steps see the batches of its loader, and nothing else."""
+
+    def __init__(self, kind: type[Any], unpack: Any) -> None:
+        super().__init__()
+        self.kind, self.unpack = kind, unpack
+
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
+        if self.trainer.training:
+            assert type(batch) is self.kind
+            self.unpack(batch)
+        return batch
+
+    def training_step(self, batch: Any, number: int) -> Any:
+        assert type(batch) is self.kind
+        return super().training_step(self.unpack(batch), number)
+
+
+def pair(items: list[Any]) -> tuple[Tensor, Tensor]:
+    inputs, labels = zip(*items, strict=True)
+    return torch.stack(inputs), torch.stack(labels)
+
+
+def two(batch: Any) -> Any:
+    inputs, labels = batch
+    return inputs, labels
+
+
+def own_index(batch: Any) -> Any:
+    assert sorted(batch) == ["index", "label", "x"]
+    assert (batch["index"] >= 1000).all()
+    return batch["x"], batch["label"]
+
+
+@pytest.mark.parametrize(
+    ("make", "collate", "kind", "unpack", "key"),
+    [
+        (lambda x, y, _: (x, y), None, list, two, None),
+        (lambda x, y, _: (x, y), pair, tuple, two, None),
+        (lambda x, y, _: Point(x, y), None, Point, two, None),
+        (lambda x, y, i: {"x": x, "label": y, "index": 1000 + i}, None, dict, own_index, None),
+        (lambda x, y, i: (x, i, y), None, list, lambda batch: (batch[0], batch[2]), 2),
+    ],
+    ids=["list", "tuple", "namedtuple", "index", "triple"],
+)
+def test_batches_reach_hooks_and_steps_untouched(
+    make: Any, collate: Any, kind: type[Any], unpack: Any, key: Any
+) -> None:
+    denoise = Denoise(K, label_key=key)
+    loader = DataLoader(Points(make), BATCH, shuffle=True, collate_fn=collate)
+    make_trainer(denoise).fit(Hooked(kind, unpack), loader)
+    check(denoise)
+
+
+class Reordered(Blobs):
+    def training_step(self, batch: Any, number: int) -> Any:
+        batch[:] = [column.flip(0) for column in batch]
+        return super().training_step(batch, number)
+
+
+class OneHot(Blobs):
+    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
+        return batch[0], torch.eye(K)[batch[1]]
+
+
+@pytest.mark.parametrize(
+    ("module", "loader", "message"),
+    [
+        (Reordered, train_loader, "planted labels were observed as others"),
+        (OneHot, train_loader, "keep class indices there"),
+        (
+            Blobs,
+            lambda: DataLoader(TensorDataset(torch.zeros(N, 2), torch.arange(N)), BATCH),
+            "is outside 0..4: say with label_key=",
+        ),
+    ],
+)
+def test_labels_that_are_not_what_they_seem(module: Any, loader: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make_trainer(Denoise(K), num_sanity_val_steps=0).fit(module(), loader())
+
+
+def test_a_second_fit_goes_on() -> None:
+    denoise, module = Denoise(K), Blobs()
+    trainer = make_trainer(denoise)
+    trainer.fit(module, train_loader())
+    verdict = denoise.verdict
+    check(denoise)
+    trainer.fit(module, train_loader())  # nothing left to do
+    assert len(module.seen) == EPOCHS
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+    trainer.fit_loop.max_epochs = EPOCHS + 2
+    trainer.fit(module, train_loader())
+    assert len(module.seen) == EPOCHS + 2
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+    points, given, _ = make_blobs()
+    by_point = {tuple(point.tolist()): index for index, point in enumerate(points)}
+    for inputs, labels in module.seen[EPOCHS + 1]:
+        index = torch.tensor([by_point[tuple(point.tolist())] for point in inputs])
+        assert verdict.keep[index].all()  # type: ignore[union-attr]
+        assert torch.equal(labels, given[index])
+    make_trainer(denoise, fast_dev_run=True).fit(Blobs(), train_loader())
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+
+
+def test_a_first_fit_that_was_too_short() -> None:
+    denoise, module = Denoise(K, epochs=EPOCHS), Tuned()
+    trainer = make_trainer(denoise, max_epochs=3)
+    with pytest.warns(UserWarning, match="before there was a verdict"):
+        trainer.fit(module)
+    trainer.fit_loop.max_epochs = EPOCHS
+    trainer.fit(module)
+    check(denoise)
+    assert denoise._feed is not None
+    assert denoise._feed.denoiser.sentinels is not None
+    separations = denoise._feed.denoiser.sentinels.separations
+    assert len(separations) == denoise.verdict.epoch  # type: ignore[union-attr]
+    assert all(separations)  # 0 would be an epoch that nobody saw
+
+
+def test_after_an_error_one_can_go_on(tmp_path: Path) -> None:
+    class Broken(Tuned):
+        broken = True
+
+        def training_step(self, batch: Any, number: int) -> Any:
+            if self.broken and self.trainer.global_step == 24:
+                raise RuntimeError("out of memory")
+            return super().training_step(batch, number)
+
+    denoise, module = Denoise(K), Broken()
+    trainer = make_trainer(denoise)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        trainer.fit(module)
+    assert "dataloader" not in vars(trainer.fit_loop._data_source)
+    module.broken = False
+    trainer.fit(module)
+    check(denoise)
+
+
+def test_a_checkpoint_saved_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "plain.ckpt"
+    plain = make_trainer(max_epochs=3)
+    plain.fit(Blobs(), train_loader())
+    plain.save_checkpoint(path)
+    with pytest.raises(InputError, match="goes on after step 48, .* saved without Denoise"):
+        make_trainer(Denoise(K)).fit(Blobs(), train_loader(), ckpt_path=str(path))
+
+
+def test_a_verdict_can_be_read_from_a_checkpoint(tmp_path: Path) -> None:
+    denoise = Denoise(K)
+    trainer = make_trainer(denoise)
+    trainer.fit(Blobs(), train_loader())
+    trainer.save_checkpoint(tmp_path / "all.ckpt")
+    saved = torch.load(tmp_path / "all.ckpt", weights_only=True)["callbacks"]
+    read = Denoise(K)
+    assert read.verdict is None
+    read.load_state_dict(saved[read.state_key])
+    assert torch.equal(read.verdict.keep, denoise.verdict.keep)  # type: ignore[union-attr]
+    fresh = Denoise(K)
+    trainer = make_trainer(fresh)
+    trainer.validate(Blobs(), unseen_loader(), ckpt_path=str(tmp_path / "all.ckpt"), verbose=False)
+    assert torch.equal(fresh.verdict.keep, denoise.verdict.keep)  # type: ignore[union-attr]
+
+
+def test_steps_count_in_epochs_cut_short() -> None:
+    denoise = Denoise(K)
+    limits = {"max_epochs": -1, "max_steps": 14 * EPOCHS, "limit_train_batches": 14}
+    make_trainer(denoise, **limits).fit(Blobs(), train_loader())
+    assert denoise._feed is not None
+    assert denoise._feed.denoiser.rule.epochs == EPOCHS
+    check(denoise)
+
+
+def test_who_hardly_looks_is_told() -> None:
+    with pytest.warns(UserWarning, match=r"\d+ of 640 examples were never seen: they are kept"):
+        make_trainer(Denoise(K), limit_train_batches=2).fit(Blobs(), train_loader())
+
+
+@pytest.mark.parametrize(("options", "seed"), [({}, 7), ({"seed": 3}, 3)])
+def test_the_seed_is_lightnings(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], seed: int
+) -> None:
+    for name in ("PL_GLOBAL_SEED", "PL_SEED_WORKERS"):
+        monkeypatch.setenv(name, "0")  # so that it is put back
+    lightning.seed_everything(7, verbose=False)
+    assert os.environ["PL_GLOBAL_SEED"] == "7"
+    denoise = Denoise(K, prune_after=1, **options)
+    make_trainer(denoise, max_epochs=1).fit(Blobs(), train_loader())
+    assert denoise._feed is not None
+    assert denoise._feed.denoiser.seed == seed
+
+
+def test_a_misspelt_option_is_told_at_once() -> None:
+    with pytest.raises(InputError, match="unknown option 'percentil'"):
+        Denoise(K, percentil=10)
