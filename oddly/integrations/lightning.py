@@ -93,11 +93,11 @@ class Denoise(Callback):
             return
         self._feed.done = batch_idx + 1
         index = self._feed.indices.pop(batch_idx)
-        if outputs:  # else the step was skipped
-            if not isinstance(outputs, Mapping) or "logits" not in outputs:
-                raise InputError('training_step must return {"loss": loss, "logits": logits}')
+        if isinstance(outputs, Mapping) and "logits" in outputs:
             labels = batch[find_label(batch, self.options.get("label_key"))]
             self._feed.observe(index, outputs["logits"], labels)
+        elif outputs or (trainer.is_last_batch and not self._feed.observed):  # else one was skipped
+            raise InputError('training_step must return {"loss": loss, "logits": logits}')
         if trainer.is_last_batch:  # before validation, which may save a checkpoint
             self._finish(trainer.current_epoch + 1, model)
 

@@ -169,6 +169,44 @@ def test_labels_that_are_not_what_they_seem(module: Any, loader: Any, message: s
         make_trainer(Denoise(K), num_sanity_val_steps=0).fit(module(), loader())
 
 
+class ByHand(Tuned):
+    """Takes its steps by itself."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self.answer = answer
+        self.automatic_optimization = False
+
+    def training_step(self, batch: Any, number: int) -> Any:
+        found, optimiser = super().training_step(batch, number), self.optimizers()
+        optimiser.zero_grad()
+        self.manual_backward(found["loss"])
+        optimiser.step()
+        return self.answer(found)
+
+
+def test_steps_taken_by_hand() -> None:
+    denoise = Denoise(K)
+    make_trainer(denoise).fit(ByHand(lambda found: {"logits": found["logits"]}))
+    check(denoise)
+    module = ByHand(lambda found: None)
+    with pytest.raises(InputError, match='must return {"loss": loss, "logits": logits}'):
+        make_trainer(Denoise(K)).fit(module)
+    assert len(module.seen) == 1
+
+
+@pytest.mark.filterwarnings("ignore:`training_step` returned `None`")
+def test_a_step_may_be_skipped() -> None:
+    class Skips(Tuned):
+        def training_step(self, batch: Any, number: int) -> Any:
+            found = super().training_step(batch, number)
+            return None if number % 8 == 7 else found
+
+    denoise = Denoise(K)
+    make_trainer(denoise).fit(Skips())
+    check(denoise)
+
+
 def test_a_second_fit_goes_on() -> None:
     denoise, module = Denoise(K), Blobs()
     trainer = make_trainer(denoise)
