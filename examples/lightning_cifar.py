@@ -65,7 +65,8 @@ loader = DataLoader(TensorDataset(images[:size], given[:size]), 64, shuffle=True
 unseen = DataLoader(TensorDataset(images[size:], labels[size:]), 256)
 
 denoise = Denoise(num_classes=10)  # oddly
-trainer = L.Trainer(max_epochs=options.epochs, callbacks=[denoise], logger=False)  # oddly
+quiet = {"logger": False, "enable_checkpointing": False}
+trainer = L.Trainer(max_epochs=options.epochs, callbacks=[denoise], **quiet)  # oddly
 trainer.fit(Classifier(images.shape[1]), loader, unseen)
 
 removed, wrong = ~denoise.verdict.keep, (given != labels)[:size]

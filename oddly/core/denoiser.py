@@ -245,12 +245,7 @@ class Denoiser:
         """Once, after the first epoch: did the labels that were observed come from our dataset?"""
         if self._watch_loader and self._dataset is not None and self.sentinels:
             self._watch_loader = False
-            seen = not bool(self.sentinels.ledger.current.isnan().all())
-            if seen and not self._dataset.handed_out:
-                raise InputError(
-                    "no planted label came out of the IndexedDataset given to Denoiser: let the"
-                    " loader read that one, and make it after the Denoiser"
-                )
+            self._dataset.check_observed(self._labels.cpu()[self.sentinels.indices.cpu()])
 
     def _share_observations(self) -> None:
         """Every rank gets this epoch's scores, losses and rivals of all examples."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 import torch
@@ -12,23 +13,26 @@ from torch.utils.data import Dataset
 from oddly.errors import InputError
 
 LABEL_KEYS = ("label", "labels", "target", "targets")
+LabelKey = str | int | tuple[str, ...] | None
+"""A mapping's key, or several of which the first that is there counts; a place in a tuple."""
 
 
 class IndexedDataset(Dataset[Any]):
     """Wraps `dataset` so that every item carries its index.
 
     A tuple or list gets the index appended, a mapping gets the key `index`, anything else
-    becomes `(item, index)`.
+    becomes `(item, index)`. `label_key` says where the label lies, if not in the second place.
     """
 
-    def __init__(self, dataset: Dataset[Any], label_key: str | None = None) -> None:
+    def __init__(self, dataset: Dataset[Any], label_key: LabelKey = None) -> None:
         self.dataset = dataset
         self.label_key = label_key
-        self._shifts: dict[int, int] = {}
+        self._shifts: dict[int, tuple[int, int]] = {}  # index: its place among the planted, shift
         self._num_classes = 0
-        # Shared with worker processes, so that restoring reaches those that live on.
+        # Shared with worker processes, so that restoring reaches those that live on, and the
+        # given labels that they replaced come back.
         self._planted = torch.zeros((), dtype=torch.bool).share_memory_()
-        self._handed_out = torch.zeros((), dtype=torch.bool).share_memory_()
+        self._replaced = torch.zeros(0)
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
@@ -36,6 +40,7 @@ class IndexedDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         item = self.item(index)
         if isinstance(item, Mapping):
+            check_free(item)
             return {**item, "index": index}
         if isinstance(item, tuple | list):
             return (*item, index)
@@ -53,65 +58,112 @@ class IndexedDataset(Dataset[Any]):
         return [self._plant(*pair) for pair in zip(fetch(indices), indices, strict=True)]
 
     def _plant(self, item: Any, index: int) -> Any:
-        shift = self._shifts.get(int(index))
-        if shift is None or not self._planted:
+        found = self._shifts.get(int(index))
+        if found is None or not self._planted:
             return item
-        self._handed_out.fill_(True)
-        return self._with_shifted_label(item, shift)
+        place, shift = found
+        key = find_label(item, self.label_key)
+        label = self._class_of(item[key])
+        self._replaced[place] = label
+        return _with_entry(item, key, _like(item[key], (label + shift) % self._num_classes))
 
     def check_label(self) -> None:
         """Refuse a dataset whose items have no label that could be replaced."""
+        item = self.dataset[0]
         try:
-            self._with_shifted_label(self.dataset[0], 0)
-        except (KeyError, TypeError) as error:
+            key = find_label(item, self.label_key)
+        except InputError as error:
             raise InputError(
-                f"sentinels need labels that can be replaced, but {error.args[0]};"
+                f"sentinels need labels that can be replaced, but {error};"
                 " counterfactual='wrong_label' does without"
             ) from None
+        self._class_of(item[key])
 
     def plant(self, indices: Tensor, shifts: Tensor, num_classes: int) -> None:
         """Hand out label + shift (mod K) for `indices` until `restore`; call before loading."""
-        self._shifts = dict(zip(indices.tolist(), shifts.tolist(), strict=True))
+        pairs = enumerate(shifts.tolist())
+        self._shifts = dict(zip(indices.tolist(), pairs, strict=True))
         self._num_classes = num_classes
-        self._handed_out.fill_(False)
+        self._replaced = torch.full(indices.shape, -1, dtype=torch.int32).share_memory_()
         self._planted.fill_(True)
 
     def restore(self) -> None:
         """Hand out the given labels again, in worker processes too."""
         self._planted.fill_(False)
 
-    @property
-    def handed_out(self) -> bool:
-        """Whether a planted label has come out, here or in a worker process."""
-        return bool(self._handed_out)
+    def check_observed(self, labels: Tensor) -> None:
+        """Refuse given labels (S,) of the planted (-1: unseen) that are not those replaced here."""
+        seen, replaced = labels >= 0, self._replaced >= 0
+        if seen.any() and not replaced.any():
+            raise InputError(
+                "no planted label came out of the IndexedDataset given to Denoiser: let the"
+                " loader read that one, and make it after the Denoiser"
+            )
+        if (strange := seen & replaced & (labels != self._replaced)).any():
+            raise InputError(
+                f"{int(strange.sum())} of {int(seen.sum())} planted labels were observed as others:"
+                " label_key= must say which entry of an item is the label, and labels, logits and"
+                " indices must stay in the batch's order"
+            )
 
-    def _with_shifted_label(self, item: Any, shift: int) -> Any:
-        place = find_label(item, self.label_key)
-        moved = self._shift(item[place], shift)
-        return {**item, place: moved} if isinstance(place, str) else (item[0], moved, *item[2:])
-
-    def _shift(self, label: Any, shift: int) -> Any:
-        """The label moved on, in its own type and shape; as an int, for bytes would overflow."""
+    def _class_of(self, label: Any) -> int:
+        number: Any = None
         try:
             number = label.item() if hasattr(label, "item") else label  # of an array of one, too
-            moved = (int(number) + shift) % self._num_classes
+            found = int(number)
         except (TypeError, ValueError, RuntimeError):
+            found = -1
+        if found != number:
             raise InputError(
-                f"a label must be one class number, not {type(label).__name__} {label!r}"
-            ) from None
-        if isinstance(label, Tensor):
-            return torch.full_like(label, moved)
-        # An array's type would take the number for a shape.
-        return label * 0 + moved if hasattr(label, "shape") else type(label)(moved)
+                f"a label must be one class number, not {type(label).__name__} {label!r}: return"
+                " class indices, or say with label_key= which entry of an item they are"
+            )
+        if not 0 <= found < self._num_classes:
+            raise InputError(
+                f"label {found} is outside 0..{self._num_classes - 1}: say with label_key= which"
+                " entry of an item is the label, or correct num_classes"
+            )
+        return found
 
 
-def find_label(item: Any, label_key: str | None = None) -> str | int:
-    """Where the label of an item, or of a batch, lies: a mapping's key, else the second place."""
+def find_label(item: Any, label_key: LabelKey = None) -> str | int:
+    """Where the label of an item, or of a batch, lies; unless told, by name or in second place."""
     if isinstance(item, Mapping):
-        key = label_key or next((k for k in LABEL_KEYS if k in item), None)
-        if key is None or key not in item:
-            raise KeyError(f"no label among {sorted(item)}; pass label_key=")
-        return key
-    if isinstance(item, tuple | list) and len(item) >= 2:
-        return 1
-    raise TypeError("only (input, label, …) tuples and mappings carry a label to plant")
+        keys = (label_key,) if isinstance(label_key, str | int) else label_key or LABEL_KEYS
+        for key in keys:
+            if key in item:
+                return key
+        raise InputError(f"there is no label among {sorted(item)}: pass label_key=")
+    if not isinstance(item, tuple | list):
+        raise InputError(f"only tuples and mappings carry a label to plant, not {type(item)}")
+    place = label_key if isinstance(label_key, str | int) else 1
+    if isinstance(place, str) or not -len(item) <= place < len(item):
+        raise InputError(f"a {type(item).__name__} of {len(item)} has no label at {place!r}")
+    return place
+
+
+def check_free(batch: Mapping[str, Any]) -> None:
+    """Refuse to write over an entry of somebody's own."""
+    if "index" in batch:
+        raise InputError("there is an entry 'index' already, where ours would go: rename it")
+
+
+def _with_entry(item: Any, key: str | int, value: Any) -> Any:
+    """A copy of the item, of its own type, with this one entry replaced."""
+    if isinstance(item, MutableMapping):
+        changed = copy.copy(item)
+        changed[key] = value
+        return changed
+    if isinstance(item, Mapping):
+        return {**item, key: value}
+    entries = list(item)
+    entries[int(key)] = value
+    return item._make(entries) if hasattr(item, "_make") else type(item)(entries)
+
+
+def _like(label: Any, number: int) -> Any:
+    """The number in the label's own type and shape."""
+    if isinstance(label, Tensor):
+        return torch.full_like(label, number)
+    # An array's type would take the number for a shape.
+    return label * 0 + number if hasattr(label, "shape") else type(label)(number)

@@ -18,18 +18,32 @@ from torch.utils.data import (
 )
 
 from oddly.core.denoiser import Denoiser
-from oddly.core.indexed import IndexedDataset
+from oddly.core.indexed import IndexedDataset, LabelKey, check_free
 from oddly.core.sampler import KeepSampler
 from oddly.errors import InputError
+
+
+def append_index(batch: Any, index: Tensor) -> Any:
+    """The batch with its indices at the end, or under `index`."""
+    if isinstance(batch, MutableMapping):
+        check_free(batch)
+        batch["index"] = index
+        return batch
+    if type(batch) in (tuple, list):
+        return [*batch, index]
+    raise InputError(
+        f"batches must be tuples, lists or mappings to carry an index, not {type(batch)}"
+    )
 
 
 def denoise(
     loader: DataLoader[Any],
     num_classes: int,
     epochs: int | None = None,
-    label_key: str | None = None,
+    label_key: LabelKey = None,
     refill: bool = False,
     seed: int = 0,
+    carry: Callable[[Any, Tensor], Any] = append_index,
     **options: Any,
 ) -> tuple[DataLoader[Any], Denoiser]:
     """`loader` again, with each batch's index, and the Denoiser that goes with it.
@@ -42,10 +56,11 @@ def denoise(
                 ...                               # your loss, backward, step
             denoiser.end_epoch(model)
 
-    A batch that is a tuple or list gets its indices appended, a mapping the key `index`; your
-    `collate_fn` sees what it always saw. After E the new loader yields kept examples alone.
-    `refill` keeps an epoch as long as it was, by going through them again. `options` are those of
-    `Denoiser`; `label_key` says which entry of a mapping is the label.
+    A batch that is a tuple or list gets its indices appended, a mapping the key `index`, unless
+    `carry(batch, index)` makes something else of them; your `collate_fn` sees what it always saw.
+    After E the new loader yields kept examples alone; `refill` keeps an epoch as long as it was,
+    by going through them again. The label is an item's second entry, or called label, labels,
+    target or targets; else `label_key` is its place or name. `options` are those of `Denoiser`.
     """
     shuffle = _check(loader)
     dataset = IndexedDataset(loader.dataset, label_key)
@@ -53,7 +68,10 @@ def denoise(
     denoiser = Denoiser(dataset, num_classes, epochs, seed=seed, sampler=sampler, **options)
     if denoiser.sentinels:
         dataset.check_label()
-    return _rebuild(loader, dataset, sampler), denoiser
+    rebuilt = _rebuild(loader, dataset, sampler, carry)
+    if not len(rebuilt):
+        raise InputError(f"no batch of {rebuilt.batch_size} is full, and drop_last drops the rest")
+    return rebuilt, denoiser
 
 
 def _check(loader: DataLoader[Any]) -> bool:
@@ -62,6 +80,11 @@ def _check(loader: DataLoader[Any]) -> bool:
         raise InputError(f"a torch DataLoader is needed, not {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise InputError("an iterable dataset has no indices: use one with a length and items")
+    if isinstance(loader.dataset, IndexedDataset):
+        raise InputError("the indices are added here: give the loader the dataset itself")
+    kind: Any = type(loader)
+    if kind.__iter__ is not DataLoader.__iter__ and not kind.__module__.startswith("accelerate."):
+        raise InputError(f"{kind.__name__}'s own __iter__ would be lost: use torch's DataLoader")
     batches: Any = loader.batch_sampler
     while hasattr(batches, "batch_sampler"):  # accelerate's, one per process
         batches = batches.batch_sampler
@@ -80,7 +103,10 @@ def _check(loader: DataLoader[Any]) -> bool:
 
 
 def _rebuild(
-    loader: DataLoader[Any], dataset: IndexedDataset, sampler: KeepSampler
+    loader: DataLoader[Any],
+    dataset: IndexedDataset,
+    sampler: KeepSampler,
+    carry: Callable[[Any, Tensor], Any],
 ) -> DataLoader[Any]:
     names = (
         *("num_workers", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context"),
@@ -92,7 +118,7 @@ def _rebuild(
         batch_size=batches.batch_size,
         drop_last=batches.drop_last,
         sampler=sampler,
-        collate_fn=_CollateWithIndex(loader.collate_fn),
+        collate_fn=_CollateWithIndex(loader.collate_fn, carry),
         **{name: getattr(loader, name) for name in names if hasattr(loader, name)},
     )
 
@@ -114,25 +140,13 @@ class _Pairs(Dataset[tuple[Any, int]]):
 
 
 class _CollateWithIndex:
-    """A `collate_fn` whose batches carry their indices at the end; a class, for it is pickled."""
+    """A `collate_fn` whose batches carry their indices; a class, for it is pickled."""
 
-    def __init__(self, collate: Callable[[list[Any]], Any]) -> None:
-        self.collate = collate
+    def __init__(
+        self, collate: Callable[[list[Any]], Any], carry: Callable[[Any, Tensor], Any]
+    ) -> None:
+        self.collate, self.carry = collate, carry
 
     def __call__(self, pairs: list[tuple[Any, int]]) -> Any:
         batch = self.collate([item for item, _ in pairs])
-        index = torch.tensor([index for _, index in pairs])
-        if isinstance(batch, MutableMapping):
-            batch["index"] = index
-            return batch
-        if type(batch) in (tuple, list):
-            return [*batch, index]
-        raise InputError(
-            f"batches must be tuples, lists or mappings to carry an index, not {type(batch)}"
-        )
-
-
-def take_index(batch: Any) -> Tensor:
-    """Take the indices off a batch again, which then is as your `collate_fn` left it."""
-    index: Tensor = batch.pop("index") if isinstance(batch, MutableMapping) else batch.pop()
-    return index
+        return self.carry(batch, torch.tensor([index for _, index in pairs]))

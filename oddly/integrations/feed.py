@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from oddly.core import Denoiser, Verdict
-from oddly.errors import InputError
+from oddly.core import Denoiser, Verdict, denoise
+from oddly.errors import InputError, unknown_name
+
+
+def beside(batch: Any, index: Tensor) -> tuple[Any, Tensor]:
+    """A way to carry indices: the batch stays as it is."""
+    return batch, index
 
 
 class Feed:
@@ -23,14 +29,40 @@ class Feed:
         self.loader, self.denoiser = loader, denoiser
         self._length = len(loader)
         self.done = 0  # batches of this epoch that were trained on
+        self.indices: dict[int, Tensor] = {}  # of batches drawn, by their number in the epoch
+        self.observed = False  # whether anything was, in this process
 
     def __len__(self) -> int:
         return self._length
 
+    @property
+    def dataset(self) -> Any:
+        """Yours, without indices."""
+        dataset: Any = self.loader.dataset
+        return dataset.dataset.dataset
+
+    @property
+    def batch_size(self) -> int | None:
+        return self.loader.batch_size
+
     def __iter__(self) -> Iterator[Any]:  # asked for early; begins with the epoch's first batch
         start = self.done * (self.loader.batch_size or 1)
         self.denoiser.sampler.set_epoch(self.denoiser.epoch, start)
-        yield from self.loader
+        self.indices.clear()
+        for number, (batch, index) in enumerate(self.loader, self.done):
+            self.indices[number] = index
+            yield batch
+
+    def observe(self, index: Tensor, logits: Tensor, labels: Any) -> None:
+        """Hand a batch to the Denoiser."""
+        if not isinstance(labels, Tensor) or labels.shape != index.shape:
+            found = tuple(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
+            raise InputError(
+                f"a batch of {len(index)} examples has labels {found}: keep class indices there,"
+                " one per example; make them one-hot or mix them in the training step"
+            )
+        self.observed = True
+        self.denoiser.observe(index, logits, labels)
 
     def save(self) -> dict[str, Any]:
         return {"denoiser": self.denoiser.state_dict(), "done": self.done}
@@ -47,7 +79,9 @@ class Feed:
     def read(self, folder: Path, rank: int) -> None:
         path = folder / f"oddly_{rank}.pt"
         if not path.exists():
-            raise InputError(f"{path} is missing: the checkpoint was saved by another Trainer")
+            saved = len(list(folder.glob("oddly_*.pt")))
+            reason = f"by {saved} processes: resume with as many" if saved else "by another Trainer"
+            raise InputError(f"{path} is missing: the checkpoint was saved {reason}")
         self.load(torch.load(path, map_location="cpu", weights_only=True))
 
     def finish(self, epochs: int, model: nn.Module) -> Verdict | None:
@@ -56,6 +90,9 @@ class Feed:
         while self.denoiser.epoch < epochs:
             self.done = 0
             verdict = self.denoiser.end_epoch(model) or verdict
+        if verdict and (unseen := int(verdict.scores.isnan().sum())):
+            text = f"{unseen} of {len(verdict.keep)} examples were never seen: they are kept"
+            warnings.warn(text, stacklevel=2)
         return verdict
 
     # To have these tells Lightning that an epoch broken off goes on where it was.
@@ -66,15 +103,35 @@ class Feed:
         """What `save` returns holds it all."""
 
 
-def count_epochs(epochs: int | None, steps: int, loader: Any, per_step: int) -> int | None:
-    """The epochs until either limit (-1: none); a step takes `per_step` of the loader's batches."""
+def check_options(options: Iterable[str]) -> None:
+    """Refuse, before training begins, what neither `denoise` nor `Denoiser` takes."""
+    known = {*inspect.signature(denoise).parameters, *inspect.signature(Denoiser).parameters}
+    known -= {"loader", "examples", "sampler", "refill", "carry", "options"}  # not yours to say
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, known)
+
+
+def count_epochs(
+    epochs: int | None, steps: int, loader: Any, per_step: int, limit: float = 1.0
+) -> int | None:
+    """The epochs until either limit (-1: none) is reached.
+
+    A step takes `per_step` of the loader's batches, of which there are at most `limit` in an
+    epoch (a float: that share of them).
+    """
     limits = [epochs] if epochs and epochs > 0 else []
     if steps > 0 and hasattr(getattr(loader, "dataset", None), "__len__"):
-        limits.append(math.ceil(steps * per_step / len(loader)))
+        batches = min(len(loader), limit) if isinstance(limit, int) else int(len(loader) * limit)
+        limits.append(math.ceil(steps / max(1, math.ceil(batches / per_step))))
     return min(limits, default=None)
 
 
 def warn_without(feed: Feed | None) -> None:
     """Tell whoever stopped before E."""
     if feed and feed.denoiser.verdict is None:
-        warnings.warn("training ended before there was a verdict on the labels", stacklevel=3)
+        warnings.warn(
+            "training ended before there was a verdict on the labels: say with epochs= how many"
+            " epochs it really takes, or with prune_after= when to judge",
+            stacklevel=3,
+        )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -18,9 +19,9 @@ def save_run(
     verdict: Verdict | None,
     path: Path | str,
     class_names: Sequence[str],
-    ids: Sequence[str] | None = None,
+    ids: Sequence[Any] | None = None,
     data: Path | str | None = None,
-    predictions: Tensor | None = None,
+    predictions: Tensor | Sequence[int] | None = None,
     overwrite: bool = False,
 ) -> Run:
     """Write what `oddly report PATH` and `oddly review PATH` read.
@@ -31,32 +32,82 @@ def save_run(
     """
     if verdict is None:
         raise InputError("there is no verdict to save: training ended before E")
-    names = [str(index) for index in range(len(verdict.keep))] if ids is None else list(ids)
-    if len(names) != len(verdict.keep):
-        raise InputError(f"{len(names)} ids for {len(verdict.keep)} examples")
-    if predictions is None:
-        predictions = torch.full_like(verdict.labels, -1)
+    table = _tabulate(verdict, class_names, _check_ids(verdict, ids, data), predictions)
     config = {"method": "odd", "data": None if data is None else str(data)}
-    writer = RunWriter.create(path, config, environment(), overwrite)
-    writer.write_verdicts(
-        VerdictTable(
-            ids=names,
-            given_labels=verdict.labels.numpy(),
-            losses=verdict.losses.numpy(),
-            scores=verdict.scores.numpy(),
-            counterfactual_percentiles=verdict.counterfactual.percentile_of(verdict.scores).numpy(),
-            threshold=verdict.threshold,
-            keep=verdict.keep.numpy(),
-            suggested_labels=predictions.cpu().numpy(),
-            suggested_confidences=torch.full(verdict.keep.shape, torch.nan).numpy(),
-            class_names=class_names,
-        )
-    )
+    writer = _create(Path(path), config, overwrite)
+    writer.write_verdicts(table)
     found = {"percentile": verdict.percentile, "threshold": verdict.threshold}
     about = {**verdict.counterfactual.summary(), **found, "epoch": verdict.epoch}
     writer.write_counterfactual(about)
     writer.finish({**config, **found, **_summarise(verdict), "classes": len(class_names)})
     return Run(path)
+
+
+def _check_ids(
+    verdict: Verdict, ids: Sequence[Any] | None, data: Path | str | None
+) -> Sequence[str]:
+    if ids is None:
+        if data is not None:
+            raise InputError("data alone does not name the images: pass ids, files relative to it")
+        return [str(index) for index in range(len(verdict.keep))]
+    names = [str(id) for id in ids]
+    if len(names) != len(verdict.keep):
+        raise InputError(f"{len(names)} ids for {len(verdict.keep)} examples")
+    [(name, count)] = Counter(names).most_common(1)
+    if count > 1:
+        raise InputError(f"ids must differ, but '{name}' is there {count} times")
+    if data is not None and not Path(data).expanduser().exists():
+        raise InputError(f"{data}: no such folder of images")
+    if data is None and PurePath(names[0]).suffix:
+        raise InputError(f"'{names[0]}' looks like a file: pass data, the folder it lies in")
+    return names
+
+
+def _create(path: Path, config: Mapping[str, Any], overwrite: bool) -> RunWriter:
+    try:
+        return RunWriter.create(path, config, environment(), overwrite)
+    except InputError as error:  # its advice is for the command line
+        replace = (path / "config.json").exists() and not overwrite
+        advice = "choose another folder" + " or pass overwrite=True" * replace
+        raise InputError(f"{str(error).partition(';')[0]}; {advice}") from None
+
+
+def _tabulate(
+    verdict: Verdict,
+    class_names: Sequence[str],
+    ids: Sequence[str],
+    predictions: Tensor | Sequence[int] | None,
+) -> VerdictTable:
+    if predictions is None:
+        predictions = torch.full_like(verdict.labels, -1)
+    return VerdictTable(
+        ids=ids,
+        given_labels=_check_classes("labels", verdict.labels, ids, class_names).numpy(),
+        losses=verdict.losses.numpy(),
+        scores=verdict.scores.numpy(),
+        counterfactual_percentiles=verdict.counterfactual.percentile_of(verdict.scores).numpy(),
+        threshold=verdict.threshold,
+        keep=verdict.keep.numpy(),
+        suggested_labels=_check_classes("predictions", predictions, ids, class_names).numpy(),
+        suggested_confidences=torch.full(verdict.keep.shape, torch.nan).numpy(),
+        class_names=[str(name) for name in class_names],
+    )
+
+
+def _check_classes(
+    kind: str, classes: Tensor | Sequence[int], ids: Sequence[str], names: Sequence[str]
+) -> Tensor:
+    """One class, or -1, for each example."""
+    found = torch.as_tensor(classes).cpu()
+    if found.shape != (len(ids),) or found.is_floating_point():
+        raise InputError(
+            f"{kind} must be {len(ids)} class numbers, not {found.dtype} {tuple(found.shape)}"
+        )
+    low, high = int(found.min()), int(found.max())
+    if low < -1 or high >= len(names):
+        outside = low if low < -1 else high
+        raise InputError(f"class {outside} among the {kind}, but {len(names)} class names")
+    return found
 
 
 def _summarise(verdict: Verdict) -> dict[str, Any]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from oddly.core import Verdict, denoise
-from oddly.core.loader import take_index
+from oddly.core.indexed import LABEL_KEYS, find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, count_epochs, warn_without
+from oddly.integrations.feed import Feed, check_options, count_epochs, warn_without
 
 try:
     from transformers import Trainer, TrainerCallback
     from transformers.trainer_utils import get_last_checkpoint
 except ImportError:
     raise InputError('transformers is not installed: pip install "oddly[transformers]"') from None
+
+INDEX = "_oddly_index"  # an entry of the batch until its step begins
 
 
 class DenoisingTrainer(Trainer):
@@ -30,20 +32,28 @@ class DenoisingTrainer(Trainer):
     """
 
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
+        check_options(denoise or {})
         super().__init__(*args, **more)
-        self._options = {"seed": self.args.seed, **(denoise or {})}
-        self.feed: Feed | None = None
+        # Names that a label may have, in items and in batches; a collator may change it.
+        self._oddly_labels = (*self.label_names, *LABEL_KEYS)
+        names: dict[str, Any] = {"label_key": self._oddly_labels}
+        self._oddly_options = {**names, "seed": self.args.seed, **(denoise or {})}
+        if isinstance(key := self._oddly_options["label_key"], str):
+            self._oddly_labels = (key, *self._oddly_labels)
+        self._oddly_feed: Feed | None = None
+        self._oddly_index: Tensor | None = None
         self.add_callback(_Epochs(self))
 
     @property
     def verdict(self) -> Verdict | None:
         """None before E."""
-        return self.feed.denoiser.verdict if self.feed else None
+        return self._oddly_feed.denoiser.verdict if self._oddly_feed else None
 
     def train(self, resume_from_checkpoint: Any = None, *args: Any, **more: Any) -> Any:
         if resume_from_checkpoint is True:
             resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
-        self.feed, self._resume_from = None, resume_from_checkpoint
+        self._oddly_feed, self._oddly_index = None, None
+        self._oddly_checkpoint = resume_from_checkpoint
         return super().train(resume_from_checkpoint, *args, **more)
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -53,29 +63,40 @@ class DenoisingTrainer(Trainer):
         epochs = math.ceil(args.num_train_epochs) if args.max_steps < 1 else None  # not both
         epochs = count_epochs(epochs, args.max_steps, loader, args.gradient_accumulation_steps)
         classes = getattr(getattr(self.model, "config", None), "num_labels", None)
-        options = {"epochs": epochs, "num_classes": classes, **self._options}
+        options = {"epochs": epochs, "num_classes": classes, **self._oddly_options}
         if not options["num_classes"]:
             raise InputError("the model has no config.num_labels: pass denoise={'num_classes': …}")
-        self.feed = Feed(*denoise(loader, refill=True, **options))
-        if self._resume_from:
-            self.feed.read(Path(self._resume_from), args.process_index)
-        return self.feed.loader
+        self._oddly_feed = Feed(*denoise(loader, refill=True, carry=_enter, **options))
+        if self._oddly_checkpoint:
+            self._oddly_feed.read(Path(self._oddly_checkpoint), args.process_index)
+        return self._oddly_feed.loader
+
+    def training_step(self, model: nn.Module, inputs: Any, *args: Any, **more: Any) -> Tensor:
+        self._oddly_index = inputs.pop(INDEX, None)
+        return super().training_step(model, inputs, *args, **more)
 
     def compute_loss(
         self, model: nn.Module, inputs: Any, return_outputs: bool = False, *args: Any, **more: Any
     ) -> Any:
-        if self.feed is None or "index" not in inputs:  # evaluation
+        index = inputs.pop(INDEX, self._oddly_index)  # here still if the step is one of your own
+        self._oddly_index = None
+        if index is None or not self._oddly_feed:  # evaluation
             return super().compute_loss(model, inputs, return_outputs, *args, **more)
-        index, labels = take_index(inputs), inputs[self.label_names[0]]
-        loss, outputs = super().compute_loss(model, inputs, True, *args, **more)
+        labels = inputs[find_label(inputs, self._oddly_labels)]
+        found = super().compute_loss(model, inputs, True, *args, **more)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise InputError("with return_outputs=True compute_loss must return (loss, outputs)")
+        loss, outputs = found
         logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[1]
-        self.feed.denoiser.observe(index, logits, labels)
+        self._oddly_feed.observe(index, logits, labels)
         return (loss, outputs) if return_outputs else loss
 
-    def finish(self, epochs: int) -> None:
-        """Close what is not closed yet of these first epochs."""
-        if self.feed and (verdict := self.feed.finish(epochs, cast(nn.Module, self.model))):
-            self.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
+
+def _enter(batch: Any, index: Tensor) -> Any:
+    if not isinstance(batch, MutableMapping):
+        raise InputError(f"the data_collator must return a mapping, not {type(batch).__name__}")
+    batch[INDEX] = index
+    return batch
 
 
 class _Epochs(TrainerCallback):
@@ -84,16 +105,34 @@ class _Epochs(TrainerCallback):
     def __init__(self, trainer: DenoisingTrainer) -> None:
         self.trainer = trainer
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not self.trainer._oddly_feed:
+            raise self._unreached("get_train_dataloader")
+
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.trainer.finish(math.floor(state.epoch))  # before a checkpoint of this step
+        if (feed := self.trainer._oddly_feed) and not feed.observed:
+            raise self._unreached("compute_loss")
+        self._finish(math.floor(state.epoch))  # before a checkpoint of this step
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self.trainer.finish(math.ceil(state.epoch))  # one broken off, too
+        self._finish(math.ceil(state.epoch))  # one broken off, too
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self.trainer.feed:
+        if feed := self.trainer._oddly_feed:
             folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
-            self.trainer.feed.write(folder, args.process_index)
+            feed.write(folder, args.process_index)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        warn_without(self.trainer.feed)
+        warn_without(self.trainer._oddly_feed)
+
+    def _finish(self, epochs: int) -> None:
+        feed, model = self.trainer._oddly_feed, cast(nn.Module, self.trainer.model)
+        if feed and (verdict := feed.finish(epochs, model)):
+            self.trainer.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
+
+    def _unreached(self, method: str) -> InputError:
+        kind = type(self.trainer).__name__
+        return InputError(
+            f"{method} of {kind} does not reach DenoisingTrainer's: derive {kind} from Trainer,"
+            f" and use class Denoised(DenoisingTrainer, {kind})"
+        )

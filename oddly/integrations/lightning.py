@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,9 +10,8 @@ from torch.utils.data import DataLoader
 
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import find_label
-from oddly.core.loader import take_index
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, count_epochs, warn_without
+from oddly.integrations.feed import Feed, beside, check_options, count_epochs, warn_without
 
 try:
     from lightning.pytorch import Callback
@@ -30,22 +30,31 @@ class Denoise(Callback):
     """
 
     def __init__(self, num_classes: int, **options: Any) -> None:
+        check_options(options)
         self.options = {"num_classes": num_classes, **options}
-        self._feed: Feed | None = None
-        self._saved: dict[str, Any]
+        self._feed: Feed | None = None  # of this fit or, until another begins, of the last
+        self._active = False  # whether this fit is followed
+        self._stage = ""
+        self._saved: dict[str, Any] = {}
 
     @property
     def verdict(self) -> Verdict | None:
         """None before E."""
-        return self._feed.denoiser.verdict if self._feed else None
+        if self._feed:
+            return self._feed.denoiser.verdict
+        state = self._saved["denoiser"]["verdict"] if self._saved else None
+        return state and Verdict.from_state(state)
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
-        self._stage, self._saved = stage, {}
-        self._feed = None if stage == "fit" else self._feed
+        self._stage, self._active = stage, False
         if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
             return  # a few batches, to debug, are no training to judge labels by
         if trainer.reload_dataloaders_every_n_epochs:
             raise InputError("Denoise follows one loader: reload_dataloaders_every_n_epochs=0")
+        # Lightning goes on where this Trainer's last fit ended, with an epoch's first batch.
+        goes_on = self._feed and trainer.global_step
+        self._saved = {**self._feed.save(), "done": 0} if self._feed and goes_on else {}
+        self._limits = trainer.max_epochs, trainer.max_steps  # a learning rate finder alters these
         source = trainer.fit_loop._data_source  # Lightning offers no public way in
         request = type(source).dataloader
         source.dataloader = lambda: self._follow(trainer, request(source))
@@ -53,31 +62,42 @@ class Denoise(Callback):
     def teardown(self, trainer: Any, model: Any, stage: str) -> None:
         vars(trainer.fit_loop._data_source).pop("dataloader", None)
 
+    def on_exception(self, trainer: Any, model: Any, exception: BaseException) -> None:
+        self.teardown(trainer, model, self._stage)
+
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
         per_step = trainer.world_size * trainer.accumulate_grad_batches
-        epochs = count_epochs(trainer.max_epochs, trainer.max_steps, loader, per_step)
-        self._feed = Feed(*denoise(loader, refill=True, **{"epochs": epochs, **self.options}))
-        self.load_state_dict(self._saved)
-        return self._feed
+        limit = trainer.limit_train_batches
+        limit = limit * trainer.world_size if isinstance(limit, int) else limit
+        epochs = count_epochs(*self._limits, loader, per_step, limit)
+        seed = int(os.environ.get("PL_GLOBAL_SEED", 0))  # of seed_everything
+        options = {"epochs": epochs, "seed": seed, **self.options}
+        feed = Feed(*denoise(loader, refill=True, carry=beside, **options))
+        if self._saved:
+            feed.load(self._saved)
+        self._feed, self._active = feed, True
+        return feed
 
     def on_train_start(self, trainer: Any, model: Any) -> None:
+        if self._active and trainer.global_step and not self._saved:
+            raise InputError(
+                f"training goes on after step {trainer.global_step}, but what came before was saved"
+                " without Denoise: begin anew, or leave Denoise out"
+            )
         self._finish(trainer.current_epoch, model)  # a checkpoint may lack an epoch's end
-
-    def on_train_batch_start(self, trainer: Any, model: Any, batch: Any, batch_idx: int) -> None:
-        if self._feed:
-            self._index = take_index(batch)
 
     def on_train_batch_end(
         self, trainer: Any, model: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        if not self._feed:
+        if not self._feed or not self._active:
             return
         self._feed.done = batch_idx + 1
-        if outputs:  # else the step was skipped
-            if not isinstance(outputs, Mapping) or "logits" not in outputs:
-                raise InputError('training_step must return {"loss": loss, "logits": logits}')
+        index = self._feed.indices.pop(batch_idx)
+        if isinstance(outputs, Mapping) and "logits" in outputs:
             labels = batch[find_label(batch, self.options.get("label_key"))]
-            self._feed.denoiser.observe(self._index, outputs["logits"], labels)
+            self._feed.observe(index, outputs["logits"], labels)
+        elif outputs or (trainer.is_last_batch and not self._feed.observed):  # else one was skipped
+            raise InputError('training_step must return {"loss": loss, "logits": logits}')
         if trainer.is_last_batch:  # before validation, which may save a checkpoint
             self._finish(trainer.current_epoch + 1, model)
 
@@ -85,16 +105,15 @@ class Denoise(Callback):
         self._finish(trainer.current_epoch + 1, model)  # one broken off, too
 
     def _finish(self, epochs: int, model: Any) -> None:
-        if self._feed and (verdict := self._feed.finish(epochs, model)):
+        if self._feed and self._active and (verdict := self._feed.finish(epochs, model)):
             rank_zero_info(str(verdict))
 
     def on_train_end(self, trainer: Any, model: Any) -> None:
-        warn_without(self._feed)
+        warn_without(self._feed if self._active else None)
 
     def state_dict(self) -> dict[str, Any]:
-        return self._feed.save() if self._feed else {}
+        return self._feed.save() if self._feed else self._saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._saved = state_dict if self._stage == "fit" else {}  # a test needs the weights alone
-        if self._feed and self._saved:
-            self._feed.load(self._saved)
+        if self._stage == "fit" or not self._feed:  # a test needs the weights alone
+            self._saved = state_dict

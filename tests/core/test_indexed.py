@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict, UserDict
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from oddly.core import IndexedDataset
+from oddly.core.indexed import find_label
 from oddly.errors import InputError
 
 
@@ -131,18 +134,86 @@ def test_an_index_that_is_a_tensor_is_planted_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "error", "message"),
+    ("item", "key", "message"),
     [
-        ({"image": "x", "class": 7}, KeyError, "no label among .*pass label_key="),
-        (torch.ones(2), TypeError, "carry a label to plant"),
-        (("x",), TypeError, "carry a label to plant"),
+        ({"image": "x", "class": 7}, None, "no label among .*pass label_key="),
+        ({"image": "x", "label": 7}, "class", "no label among .*pass label_key="),
+        (torch.ones(2), None, "carry a label to plant"),
+        (("x",), None, "a tuple of 1 has no label at 1"),
+        (["x", 7], 2, "a list of 2 has no label at 2"),
+        (("x", 7), "y", "a tuple of 2 has no label at 'y'"),
     ],
 )
-def test_items_without_a_label(item: Any, error: type[Exception], message: str) -> None:
+def test_items_without_a_label(item: Any, key: Any, message: str) -> None:
+    data = IndexedDataset(Items(item), key)
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    with pytest.raises(InputError, match=message):
+        data[3]
+
+
+@pytest.mark.parametrize("key", [2, -1])
+def test_a_label_in_another_place(key: int) -> None:
+    data = IndexedDataset(Items(("x", 400, 7)), key)
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    assert data[3] == ("x", 400, 1, 3)
+
+
+def test_of_several_keys_the_first_that_is_there_counts() -> None:
+    data = IndexedDataset(Items({"label": 2, "labels": 7}), ("y", "labels", "label"))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    assert data.item(3) == {"label": 2, "labels": 1}
+
+
+class Pair(NamedTuple):
+    image: str
+    label: int
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (Pair("x", 7), Pair("x", 1)),
+        (["x", 7], ["x", 1]),
+        (("x", 7), ("x", 1)),
+        (UserDict(x=0, label=7), UserDict(x=0, label=1)),
+        (OrderedDict(x=0, label=7), OrderedDict(x=0, label=1)),
+        (MappingProxyType({"x": 0, "label": 7}), {"x": 0, "label": 1}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_planted_item_keeps_its_type(item: Any, expected: Any) -> None:
+    """Else some items of a batch would be of another type than the rest."""
     data = IndexedDataset(Items(item))
     data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
-    with pytest.raises(error, match=message):
+    assert data.item(3) == expected
+    assert type(data.item(3)) is type(expected)
+    assert item[find_label(item)] == 7
+
+
+def test_an_index_of_ones_own_is_not_written_over() -> None:
+    with pytest.raises(InputError, match="an entry 'index' already"):
+        IndexedDataset(Items({"label": 7, "index": 12}))[3]
+
+
+@pytest.mark.parametrize("label", [9, -1, torch.tensor(400), np.int64(9)])
+def test_a_number_that_is_no_class_is_not_planted(label: Any) -> None:
+    """It may be an id; its remainder would be a label that nobody gave."""
+    data = IndexedDataset(Items(("x", label)))
+    data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
+    with pytest.raises(InputError, match=r"label -?\d+ is outside 0..8: say with label_key="):
         data[3]
+
+
+def test_observed_labels_must_be_those_that_were_replaced() -> None:
+    data = IndexedDataset(TensorDataset(torch.zeros(6), torch.tensor([0, 1, 2, 0, 1, 2])))
+    data.plant(torch.tensor([1, 2, 4]), torch.tensor([2, 1, 1]), num_classes=3)
+    data.check_observed(torch.tensor([-1, -1, -1]))  # nothing seen, nothing to say
+    with pytest.raises(InputError, match="no planted label came out"):
+        data.check_observed(torch.tensor([1, 2, 1]))
+    assert [int(data[index][1]) for index in (1, 2)] == [0, 0]
+    data.check_observed(torch.tensor([1, 2, 0]))  # the last was not handed out yet
+    with pytest.raises(InputError, match="1 of 2 planted labels were observed as others"):
+        data.check_observed(torch.tensor([1, 0, -1]))
 
 
 def labels_of(loader: DataLoader[Any]) -> Tensor:
@@ -188,7 +259,7 @@ def test_bytes_do_not_overflow(label: Any) -> None:
     assert planted.dtype == label.dtype
 
 
-@pytest.mark.parametrize("label", [torch.eye(3)[0], np.eye(3)[0], "cat", None])
+@pytest.mark.parametrize("label", [torch.eye(3)[0], np.eye(3)[0], "cat", None, 0.5])
 def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
     data = IndexedDataset(Items(("x", label)))
     data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)

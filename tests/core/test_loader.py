@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import (
     BatchSampler,
@@ -23,8 +23,7 @@ from torch.utils.data import (
 )
 
 import oddly
-from oddly.core import Denoiser
-from oddly.core.loader import take_index
+from oddly.core import Denoiser, IndexedDataset
 from oddly.errors import InputError
 
 N, K = 400, 4
@@ -128,8 +127,7 @@ def test_your_collate_function_never_meets_an_index() -> None:
     loader, _ = denoise(DataLoader(dataset(), 32, collate_fn=collate))
     batch = next(iter(loader))
     assert sorted(batch) == ["index", "labels", "x"]
-    assert take_index(batch).tolist() == list(range(32))
-    assert sorted(batch) == ["labels", "x"]
+    assert batch["index"].tolist() == list(range(32))
 
 
 def test_a_mapping_of_another_kind_stays_of_its_kind() -> None:
@@ -164,6 +162,9 @@ class Stream(IterableDataset[int]):
     ("make", "message"),
     [
         (lambda: dataset(), "a torch DataLoader is needed, not TensorDataset"),
+        (lambda: DataLoader(IndexedDataset(dataset()), 32), "give the loader the dataset itself"),
+        (lambda: Twice(dataset(), 32), "Twice's own __iter__ would be lost"),
+        (lambda: DataLoader(dataset(), 401, drop_last=True), "no batch of 401 is full"),
         (lambda: DataLoader(Stream(), 32), "an iterable dataset has no indices"),
         (lambda: DataLoader(dataset(), batch_size=None), "the loader needs a batch_size"),
         (
@@ -189,6 +190,14 @@ class Stream(IterableDataset[int]):
 def test_loaders_that_cannot_be_followed(make: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         denoise(make())
+
+
+class Twice(DataLoader[Any]):
+    """Somebody's own way to hand them out."""
+
+    def __iter__(self) -> Any:
+        yield from super().__iter__()
+        yield from super().__iter__()
 
 
 class Halves(BatchSampler):
@@ -250,3 +259,41 @@ def test_a_dataset_that_hands_out_several_at_once_is_asked_for_them() -> None:
     planted = torch.cat([batch["index"][batch["label"] != 0] for batch in batches])
     assert denoiser.sentinels is not None
     assert torch.equal(planted.sort().values, denoiser.sentinels.indices)
+
+
+def test_an_entry_of_a_batch_called_index_is_not_written_over() -> None:
+    loader, _ = denoise(DataLoader(Unlabelled({"index": 12, "label": 1}), 32))
+    with pytest.raises(InputError, match="an entry 'index' already"):
+        next(iter(loader))
+
+
+def beside(batch: Any, index: Tensor) -> Any:
+    return {"batch": batch, "number": index}
+
+
+def test_indices_can_be_carried_in_another_way() -> None:
+    loader, _ = denoise(DataLoader(dataset(), 32, num_workers=1), carry=beside)
+    batch = next(iter(loader))
+    assert torch.equal(batch["batch"][0], batch["number"].float())
+
+
+def test_an_id_in_the_second_place_is_not_taken_for_the_label() -> None:
+    triples = TensorDataset(torch.zeros(N), torch.arange(N), torch.arange(N) % K)
+    loader, _ = denoise(DataLoader(triples, 32, shuffle=True))
+    with pytest.raises(InputError, match=r"label \d+ is outside 0..3: say with label_key="):
+        list(loader)
+    loader, denoiser = denoise(DataLoader(triples, 32), label_key=2)
+    _, ids, labels, index = (torch.cat(column) for column in zip(*loader, strict=True))
+    assert torch.equal(ids, index)
+    assert denoiser.sentinels is not None
+    assert torch.equal(index[labels != ids % K], denoiser.sentinels.indices)
+
+
+def test_a_second_place_that_looks_like_a_label_is_found_out() -> None:
+    """A number of the batch's own, within the classes: the labels observed are never planted."""
+    triples = TensorDataset(torch.zeros(N), torch.zeros(N).long(), torch.arange(N) % K)
+    loader, denoiser = denoise(DataLoader(triples, 32, shuffle=True))
+    for _, _, labels, index in loader:
+        denoiser.observe(index, torch.zeros(len(index), K), labels)
+    with pytest.raises(InputError, match="planted labels were observed as others: label_key="):
+        denoiser.end_epoch(nn.Identity())

@@ -39,6 +39,18 @@ class Blobs(lightning.LightningModule):
         return [optimiser], [{"scheduler": schedule, "interval": "step"}]
 
 
+class Tuned(Blobs):
+    """With a loader of its own, and a learning rate that a tuner may look for."""
+
+    lr = 0.2
+
+    def train_dataloader(self) -> Any:
+        return train_loader()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.SGD(self.parameters(), self.lr, momentum=0.9)
+
+
 def make_trainer(*callbacks: Any, **options: Any) -> lightning.Trainer:
     quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     defaults = {"max_epochs": EPOCHS, "accelerator": "cpu", "enable_checkpointing": False, **quiet}

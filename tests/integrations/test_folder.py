@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -64,13 +65,42 @@ def test_without_names_predictions_or_files(tmp_path: Path) -> None:
     run = save_run(make_verdict(), tmp_path / "run", NAMES)
     assert run.verdicts["id"].tolist() == ["0", "1", "2", "3"]
     assert run.verdicts["suggested_name"].isna().all()
-    with pytest.raises(InputError, match="holds a finished run"):
+    with pytest.raises(InputError, match="finished run; choose another folder or pass overwrite="):
         save_run(make_verdict(), tmp_path / "run", NAMES)
     save_run(make_verdict(), tmp_path / "run", NAMES, overwrite=True)
 
 
-def test_what_cannot_be_saved(tmp_path: Path) -> None:
+def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
+    run = save_run(make_verdict(), tmp_path / "run", NAMES, range(10, 14), predictions=[0, 2, 2, 1])  # type: ignore[arg-type]
+    assert run.verdicts["id"].tolist() == ["10", "11", "12", "13"]
+    assert run.verdicts["suggested_name"].tolist() == ["cat", "owl", "owl", "dog"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ids": ["a", "b", "c"]}, "3 ids for 4 examples"),
+        ({"ids": ["a", "b", "a", "c"]}, "ids must differ, but 'a' is there 2 times"),
+        ({"ids": ["a.png", "b.png", "c.png", "d.png"]}, "'a.png' looks like a file: pass data"),
+        ({"data": "."}, "data alone does not name the images: pass ids"),
+        ({"ids": list("abcd"), "data": "nowhere"}, "nowhere: no such folder of images"),
+        ({"predictions": torch.zeros(4, 3)}, r"4 class numbers, not torch.float32 \(4, 3\)"),
+        ({"predictions": [0, 1]}, r"4 class numbers, not torch.int64 \(2,\)"),
+        ({"predictions": [0, 1, 2, 3]}, "class 3 among the predictions, but 3 class names"),
+        ({"class_names": ["cat", "dog"]}, "class 2 among the labels, but 2 class names"),
+    ],
+)
+def test_what_cannot_be_saved_leaves_no_folder(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        save_run(make_verdict(), tmp_path / "run", **{"class_names": NAMES, **settings})
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_a_verdict_or_a_place(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no verdict to save"):
         save_run(None, tmp_path / "run", NAMES)
-    with pytest.raises(InputError, match="3 ids for 4 examples"):
-        save_run(make_verdict(), tmp_path / "run", NAMES, ["a", "b", "c"])
+    (tmp_path / "notes.txt").touch()
+    with pytest.raises(InputError, match="is not empty and holds no run; choose another folder$"):
+        save_run(make_verdict(), tmp_path, NAMES)

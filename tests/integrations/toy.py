@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset, TensorDataset
 
+from oddly.core import Verdict
+
 N, K, EPOCHS = 640, 5, 12
 BATCH = 40
 
@@ -53,3 +55,12 @@ def score(keep: Tensor, given: Tensor, true: Tensor) -> tuple[float, float]:
     removed, wrong = ~keep, given != true
     hits = int((removed & wrong).sum())
     return hits / int(removed.sum()), hits / int(wrong.sum())
+
+
+def check(verdict: Verdict | None) -> None:
+    """The verdict on the blobs is a good one."""
+    assert verdict is not None
+    _, given, true = make_blobs()
+    precision, recall = score(verdict.keep, given, true)
+    assert precision > 0.9
+    assert recall > 0.8

@@ -1,0 +1,112 @@
+"""A second fit, a fit after an error, and what a checkpoint holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from oddly.errors import InputError
+from tests.integrations.toy import EPOCHS, K, check, make_blobs
+
+lightning = pytest.importorskip("lightning")
+
+
+from oddly.integrations.lightning import Denoise  # noqa: E402
+from tests.integrations.modules import (  # noqa: E402
+    Blobs,
+    Tuned,
+    make_trainer,
+    train_loader,
+    unseen_loader,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
+    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
+]
+
+
+def test_a_second_fit_goes_on() -> None:
+    denoise, module = Denoise(K), Blobs()
+    trainer = make_trainer(denoise)
+    trainer.fit(module, train_loader())
+    verdict = denoise.verdict
+    check(denoise.verdict)
+    trainer.fit(module, train_loader())  # nothing left to do
+    assert len(module.seen) == EPOCHS
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+    trainer.fit_loop.max_epochs = EPOCHS + 2
+    trainer.fit(module, train_loader())
+    assert len(module.seen) == EPOCHS + 2
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+    points, given, _ = make_blobs()
+    by_point = {tuple(point.tolist()): index for index, point in enumerate(points)}
+    for inputs, labels in module.seen[EPOCHS + 1]:
+        index = torch.tensor([by_point[tuple(point.tolist())] for point in inputs])
+        assert verdict.keep[index].all()  # type: ignore[union-attr]
+        assert torch.equal(labels, given[index])
+    make_trainer(denoise, fast_dev_run=True).fit(Blobs(), train_loader())
+    assert torch.equal(denoise.verdict.keep, verdict.keep)  # type: ignore[union-attr]
+
+
+def test_a_first_fit_that_was_too_short() -> None:
+    denoise, module = Denoise(K, epochs=EPOCHS), Tuned()
+    trainer = make_trainer(denoise, max_epochs=3)
+    with pytest.warns(UserWarning, match="before there was a verdict"):
+        trainer.fit(module)
+    trainer.fit_loop.max_epochs = EPOCHS
+    trainer.fit(module)
+    check(denoise.verdict)
+    assert denoise._feed is not None
+    assert denoise._feed.denoiser.sentinels is not None
+    separations = denoise._feed.denoiser.sentinels.separations
+    assert len(separations) == denoise.verdict.epoch  # type: ignore[union-attr]
+    assert all(separations)  # 0 would be an epoch that nobody saw
+
+
+def test_after_an_error_one_can_go_on(tmp_path: Path) -> None:
+    class Broken(Tuned):
+        broken = True
+
+        def training_step(self, batch: Any, number: int) -> Any:
+            if self.broken and self.trainer.global_step == 24:
+                raise RuntimeError("out of memory")
+            return super().training_step(batch, number)
+
+    denoise, module = Denoise(K), Broken()
+    trainer = make_trainer(denoise)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        trainer.fit(module)
+    assert "dataloader" not in vars(trainer.fit_loop._data_source)
+    module.broken = False
+    trainer.fit(module)
+    check(denoise.verdict)
+
+
+def test_a_checkpoint_saved_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "plain.ckpt"
+    plain = make_trainer(max_epochs=3)
+    plain.fit(Blobs(), train_loader())
+    plain.save_checkpoint(path)
+    with pytest.raises(InputError, match="goes on after step 48, .* saved without Denoise"):
+        make_trainer(Denoise(K)).fit(Blobs(), train_loader(), ckpt_path=str(path))
+
+
+def test_a_verdict_can_be_read_from_a_checkpoint(tmp_path: Path) -> None:
+    denoise = Denoise(K)
+    trainer = make_trainer(denoise)
+    trainer.fit(Blobs(), train_loader())
+    trainer.save_checkpoint(tmp_path / "all.ckpt")
+    saved = torch.load(tmp_path / "all.ckpt", weights_only=True)["callbacks"]
+    read = Denoise(K)
+    assert read.verdict is None
+    read.load_state_dict(saved[read.state_key])
+    assert torch.equal(read.verdict.keep, denoise.verdict.keep)  # type: ignore[union-attr]
+    fresh = Denoise(K)
+    trainer = make_trainer(fresh)
+    trainer.validate(Blobs(), unseen_loader(), ckpt_path=str(tmp_path / "all.ckpt"), verbose=False)
+    assert torch.equal(fresh.verdict.keep, denoise.verdict.keep)  # type: ignore[union-attr]
