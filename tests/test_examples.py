@@ -24,15 +24,16 @@ def test_few_lines_change(script: str, changed: int, longest: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "extra", "enough"),
+    ("script", "extra", "exact", "enough"),
     [
-        ("plain_loop", None, 95),
-        ("lightning_cifar", "lightning", 95),
-        ("huggingface_images", "transformers", 93),
+        ("plain_loop", None, 0.9, 95),
+        # one seed; over three its precision ranges from 0.78 to 0.98
+        ("lightning_cifar", "lightning", 0.75, 95),
+        ("huggingface_images", "transformers", 0.9, 93),
     ],
 )
 def test_an_example_finds_the_wrong_labels(
-    script: str, extra: str | None, enough: float, tmp_path: Path
+    script: str, extra: str | None, exact: float, enough: float, tmp_path: Path
 ) -> None:
     if extra:
         pytest.importorskip(extra)
@@ -49,5 +50,5 @@ def test_an_example_finds_the_wrong_labels(
     figures = re.search(r"precision ([\d.]+) +recall ([\d.]+) +test accuracy ([\d.]+)", done.stdout)
     assert figures, done.stdout
     precision, recall, accuracy = map(float, figures.groups())
-    # one seed; over three the precision of the Lightning example ranges from 0.78 to 0.98
-    assert precision > 0.75 and recall > 0.9 and accuracy > enough
+    assert precision > exact and recall > 0.9 and accuracy > enough
+    assert script != "plain_loop" or "examples removed" in done.stdout  # the verdict in a line

@@ -125,9 +125,8 @@ class ODD(Method):
             return
         with self.denoiser.stopwatch(context.device):
             found = context.probabilities(context.model, removed)
-        self.denoiser.reconsider(
-            removed, found.clamp(min=1e-12).log()
-        )  # their margins: the logits'
+        # Logarithms of probabilities lie as far apart as the logits did.
+        self.denoiser.reconsider(removed, found.clamp(min=1e-12).log())
 
     @property
     def verdict(self) -> Verdict | None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import lightning
+import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
 
 from tests.integrations.toy import BATCH, EPOCHS, given_set, make_blobs, make_network
+
+QUIET = [
+    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
+    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
+    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
+]
+"""Lightning's own remarks, which tests of ours would take for errors."""
 
 
 class Blobs(lightning.LightningModule):

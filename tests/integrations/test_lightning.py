@@ -15,21 +15,33 @@ from torch.utils.data import DataLoader, IterableDataset, WeightedRandomSampler
 
 from oddly.core import Verdict
 from oddly.errors import InputError
-from tests.integrations.toy import BATCH, EPOCHS, Dicts, K, N, given_set, make_blobs, score
+from tests.integrations.toy import (
+    BATCH,
+    EPOCHS,
+    Dicts,
+    K,
+    N,
+    check_epoch,
+    given_set,
+    make_blobs,
+    score,
+)
 
 lightning = pytest.importorskip("lightning")
 
 from lightning.pytorch.callbacks import ModelCheckpoint  # noqa: E402
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
-from tests.integrations.modules import Blobs, make_trainer, train_loader, unseen_loader  # noqa: E402
+from tests.integrations.modules import (  # noqa: E402
+    QUIET,
+    Blobs,
+    make_trainer,
+    train_loader,
+    unseen_loader,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
-    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
-    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
-]
+pytestmark = QUIET
 
 
 class Run:
@@ -85,19 +97,8 @@ def test_finds_the_wrong_labels(whole: Run) -> None:
 
 
 def test_trains_on_kept_examples_alone_after_the_verdict(whole: Run) -> None:
-    points, given, _ = make_blobs()
-    by_point = {tuple(point.tolist()): index for index, point in enumerate(points)}
     for epoch in range(EPOCHS):
-        inputs, labels = whole.seen(epoch)
-        index = torch.tensor([by_point[tuple(point.tolist())] for point in inputs])
-        assert len(index) == N  # an epoch keeps its length
-        planted = int((labels != given[index]).sum())
-        if epoch < whole.verdict.epoch:
-            assert len(set(index.tolist())) == N
-            assert planted == N // 10  # the sentinels
-        else:
-            assert whole.verdict.keep[index].all()
-            assert planted == 0
+        check_epoch(epoch, *whole.seen(epoch), whole.verdict)
 
 
 def test_schedule_and_progress_end_where_they_should(whole: Run) -> None:

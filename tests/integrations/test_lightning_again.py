@@ -16,6 +16,7 @@ lightning = pytest.importorskip("lightning")
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
 from tests.integrations.modules import (  # noqa: E402
+    QUIET,
     Blobs,
     Tuned,
     make_trainer,
@@ -23,11 +24,7 @@ from tests.integrations.modules import (  # noqa: E402
     unseen_loader,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
-    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
-    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
-]
+pytestmark = QUIET
 
 
 def test_a_second_fit_goes_on() -> None:

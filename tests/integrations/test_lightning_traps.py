@@ -21,17 +21,14 @@ from lightning.pytorch.tuner import Tuner  # noqa: E402
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
 from tests.integrations.modules import (  # noqa: E402
+    QUIET,
     Blobs,
     Tuned,
     make_trainer,
     train_loader,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::lightning.fabric.utilities.warnings.PossibleUserWarning"),
-    pytest.mark.filterwarnings("ignore:.*LeafSpec"),
-    pytest.mark.filterwarnings("ignore:Be aware that when using `ckpt_path`"),
-]
+pytestmark = QUIET
 
 
 @pytest.mark.filterwarnings("ignore:.*lr_find")

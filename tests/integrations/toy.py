@@ -64,3 +64,18 @@ def check(verdict: Verdict | None) -> None:
     precision, recall = score(verdict.keep, given, true)
     assert precision > 0.9
     assert recall > 0.8
+
+
+def check_epoch(epoch: int, inputs: Tensor, labels: Tensor, verdict: Verdict) -> None:
+    """An epoch keeps its length; planted labels before E, after it kept examples alone."""
+    points, given, _ = make_blobs()
+    by_point = {tuple(point.tolist()): place for place, point in enumerate(points)}
+    index = torch.tensor([by_point[tuple(point.tolist())] for point in inputs])
+    planted = int((labels != given[index]).sum())
+    assert len(index) == N
+    if epoch < verdict.epoch:
+        assert len(set(index.tolist())) == N
+        assert planted == N // 10  # the sentinels
+    else:
+        assert verdict.keep[index].all()
+        assert planted == 0
