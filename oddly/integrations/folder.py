@@ -39,7 +39,9 @@ def save_run(
     found = {"percentile": verdict.percentile, "threshold": verdict.threshold}
     about = {**verdict.counterfactual.summary(), **found, "epoch": verdict.epoch}
     writer.write_counterfactual(about)
-    writer.finish({**config, **found, **_summarise(verdict), "classes": len(class_names)})
+    name = None if data is None else Path(data).resolve().name  # the pages' title
+    summary = {**config, "data": name, **found, **_summarise(verdict)}
+    writer.finish({**summary, "classes": len(class_names)})
     return Run(path)
 
 

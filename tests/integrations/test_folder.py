@@ -47,6 +47,7 @@ def test_report_and_review_can_show_it(tmp_path: Path) -> None:
     run = save_run(make_verdict(), tmp_path / "run", NAMES, ids, images, predictions)
     assert run.is_done
     assert run.summary["estimated_noise"] == {"rate": 0.4, "low": 0.3, "high": 0.5}
+    assert run.summary["data"] == "images"  # what the page is called
     assert run.verdicts["keep"].tolist() == [True, False, True, False]
     assert run.verdicts["given_name"].tolist() == ["cat", "dog", "owl", "cat"]
     assert run.verdicts["suggested_name"].tolist() == ["cat", "owl", "owl", "dog"]
