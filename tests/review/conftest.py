@@ -29,6 +29,7 @@ def write_run(
     *,
     keep: Sequence[bool] | None = None,
     class_names: Sequence[str] = CLASSES,
+    confidence: float = 0.9,
     **config: Any,
 ) -> Run:
     """A finished run; the first example is the most suspicious, given labels go round."""
@@ -43,7 +44,7 @@ def write_run(
         threshold=0.5,
         keep=np.zeros(n, bool) if keep is None else np.asarray(keep),
         suggested_labels=(given + 1) % k,
-        suggested_confidences=np.full(n, 0.9),
+        suggested_confidences=np.full(n, confidence),
         class_names=class_names,
     )
     writer = RunWriter.create(folder, {"data": str(data), "method": "odd", **config}, {})

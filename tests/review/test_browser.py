@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,22 @@ def test_names_are_text_whatever_they_say(
     press(page, "s", "1 of 1 decided")
     assert page.locator("img[src='x'], main b[onmouseover], main i").count() == 0
     assert complaints == []
+
+
+@pytest.mark.parametrize("confidence", [0.9, math.nan])
+def test_an_unknown_confidence_has_no_meter(
+    confidence: float, tmp_path: Path, serve: Serve, page: Page
+) -> None:
+    paint(tmp_path / "photos" / "a.png")
+    session = Session(
+        write_run(tmp_path / "run", ["a.png"], tmp_path / "photos", confidence=confidence)
+    )
+    open_link(page, serve(session))
+    see(page, "#suggested", "dog")
+    known = not math.isnan(confidence)
+    assert page.locator("#meter").is_visible() == known
+    see(page, "#confidence", "90\xa0% sure" if known else "")
+    session.decisions.close()
 
 
 def contrast(page: Page, selector: str) -> float:

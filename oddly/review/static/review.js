@@ -84,6 +84,7 @@ function showCard() {
   $("keep-label").textContent = card.given;
   $("suggestion").hidden = button("suggestion").hidden = !card.suggested;
   $("suggested").textContent = $("suggestion-label").textContent = card.suggested ?? "";
+  $("meter").hidden = card.confidence === null;
   $("meter").value = card.confidence ?? 0;
   $("confidence").textContent = percent(card.confidence);
   $("words").textContent = card.suggested ? card.words : `${card.words}. The finished network agrees with the label.`;
