@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -28,11 +28,11 @@ def test_one_at_a_time_runs_here_and_in_order() -> None:
 
 def test_nothing_begins_once_the_time_is_up() -> None:
     def slow(job: int) -> int:
-        time.sleep(0.3)
+        time.sleep(1.2)
         return job
 
     waiting = [1, 2, 3]
-    ends = list(run_jobs(waiting, slow, 1, time.time() + 0.2, unknown))
+    ends = list(run_jobs(waiting, slow, 1, time.time() + 1.0, unknown))
     assert ends == [(1, 1)] and waiting == [2, 3]
 
 
@@ -43,15 +43,20 @@ def test_what_fits_comes_first() -> None:
     assert choose_next(list(seconds), seconds.__getitem__, 5) == "long"  # to be broken off
 
 
-def die_at_three(job: int) -> int:
-    if job == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
+def die_when_told(job: Path | None) -> int:
+    while job is not None:
+        if job.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.01)
     return os.getpid()
 
 
-def test_processes_and_one_that_is_killed() -> None:
-    ends: Iterator[tuple[int, int]] = run_jobs([1, 2, 3], die_at_three, 2, None, unknown)
+def test_processes_and_one_that_is_killed(tmp_path: Path) -> None:
+    """Only once the others have ended: whatever runs beside it is lost with it."""
+    told = tmp_path / "now"
+    ends = run_jobs([None, None, told], die_when_told, 2, None, lambda _: 0.0)
     pids = [pid for _, pid in (next(ends), next(ends))]
     assert os.getpid() not in pids
+    told.touch()
     with pytest.raises(InputError, match="a training process was killed, perhaps for memory"):
         list(ends)
