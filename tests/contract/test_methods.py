@@ -73,6 +73,22 @@ def test_it_learns(method: str, tmp_path: Path) -> None:
     assert len(run.metrics) == run.summary["epochs"]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("method", METHODS)
+def test_it_learns_and_resumes_on_a_gpu(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In bf16, where nothing may stay behind on the CPU."""
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    options: dict[str, Any] = {"method": method, "epochs": 8, "noise": 0.2}
+    options |= {"device": "cuda", "precision": "bf16"}
+    with pytest.raises(KeyboardInterrupt):
+        oddly.train("synthetic", tmp_path, watcher=StopAfter(4), **options)
+    run = oddly.train(out=tmp_path, resume=True, device="cuda")
+    check_whole(run, len(run.verdicts))
+    assert run.summary["test_accuracy"] > 90
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_it_resumes_bit_for_bit(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
