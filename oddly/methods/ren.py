@@ -72,7 +72,7 @@ class Ren(Method):
         values = {name: weight.detach() for name, weight in weights.items()}
         along = dict(zip(weights, direction, strict=True))
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore", FutureWarning)  # torch's own, on its first forward mode
+            warnings.simplefilter("ignore")  # torch's own, on its first forward mode
             slopes: Tensor = jvp(losses, (values,), (along,))[1]
         return slopes.float()
 
