@@ -48,8 +48,8 @@ def test_the_table_of_the_default() -> None:
             assert paper == f"{100 * case['paper']['removed']:.1f} % removed"
 
 
-def detected(case: str, method: str) -> dict[str, Any]:
-    return dict(stored(f"detection/{case}--{method}--seed0.json")["figures"])
+def detected(case: str, method: str, seed: int = 0) -> dict[str, Any]:
+    return dict(stored(f"detection/{case}--{method}--seed{seed}.json")["figures"])
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,23 @@ def test_the_tables_of_features(name: str, heading: str) -> None:
             assert (default, best) == (short(found["f1"]), short(found["best_f1"]))
 
 
-def test_the_table_of_later_looks() -> None:
-    cases = {case["case"]: case for case in stored("second_look_features.json")["cases"]}
-    table = rows("docs/default.md", "| a tenth of the margin |")
+@pytest.mark.parametrize(
+    ("kind", "heading", "rules"),
+    [
+        (
+            "features",
+            "features | none | predicted as given | a tenth of the margin |",
+            ("weight_0.1",),
+        ),
+        ("resnet18", "| a tenth of the margin | a fifth |", ("weight_0.1", "weight_0.2")),
+    ],
+)
+def test_the_tables_of_later_looks(kind: str, heading: str, rules: tuple[str, ...]) -> None:
+    cases = {case["case"]: case for case in stored(f"second_look_{kind}.json")["cases"]}
+    table = rows("docs/default.md", heading)
     assert len(table) == len(cases)
     for name, *cells in table:
-        for cell, rule in zip(cells, ("none", "predicted_as_given", "weight_0.1"), strict=True):
+        for cell, rule in zip(cells, ("none", "predicted_as_given", *rules), strict=True):
             found = cases[name][rule]
             removed = f"{100 * found['removed']:.1f} % removed"
             assert cell == (short(found["f1"]) if "f1" in found else removed)
@@ -83,14 +94,20 @@ def test_the_table_of_later_looks() -> None:
 
 CASES = {
     "CIFAR-10, uniform 40 %": "cifar10-uniform-40",
+    "CIFAR-10, uniform 20 %": "cifar10-uniform-20",
     "CIFAR-100, uniform 40 %": "cifar100-uniform-40",
+    "CIFAR-100, uniform 20 %": "cifar100-uniform-20",
     "CIFAR-10N aggregate": "cifar10n-aggregate",
     "CIFAR-10N random1": "cifar10n-random1",
     "CIFAR-10, asymmetric 40 %": "cifar10-asymmetric-40",
+    "CIFAR-10, asymmetric 20 %": "cifar10-asymmetric-20",
     "CIFAR-10, instance 40 %": "cifar10-instance-40",
-    "CIFAR-10, uniform 40 %, ConvNeXt V2": "cifar10-uniform-40-layernorm",
-    "CIFAR-100, asymmetric 40 %": "cifar100-asymmetric-40",
-    "CIFAR-100, clean": "cifar100-clean",
+    "CIFAR-10, instance 20 %": "cifar10-instance-20",
+    "CIFAR-100, instance 40 %": "cifar100-instance-40",
+    "CIFAR-100, instance 20 %": "cifar100-instance-20",
+    "CIFAR-100, asymmetric 20 %": "cifar100-asymmetric-20",
+    "CIFAR-100, asymmetric 40 % ¹": "cifar100-asymmetric-40",
+    "CIFAR-10, uniform 40 %, ConvNeXt V2 ¹": "cifar10-uniform-40-layernorm",
 }
 
 
@@ -101,9 +118,8 @@ def test_the_table_of_whole_runs() -> None:
         found = detected(CASES[name], "odd")
         assert removed == f"{100 * found['removed_fraction']:.1f} %"
         assert accuracy == f"{found['test_accuracy']:.1f} %"
-        if name != "CIFAR-100, clean":
-            shown = [short(found[key]) for key in ("f1", "best_f1", "average_precision")]
-            assert [f1, best, precision] == shown
+        shown = [short(found[key]) for key in ("f1", "best_f1", "average_precision")]
+        assert [f1, best, precision] == shown
         for rival, method in zip(rivals, ("cleanlab", "odd_paper"), strict=True):
             if rival != "not run":
                 assert rival == short(detected(CASES[name], method)["f1"])
@@ -131,6 +147,29 @@ def test_the_table_of_the_readme(row: int, case: str, method: str) -> None:
     for cell, figure in zip(cells[3:], ("precision", "recall", "f1"), strict=True):
         nothing_removed = not found["removed_fraction"]
         assert cell == ("–" if nothing_removed else f"{found[figure]:.2f}".lstrip("0"))
+
+
+def test_the_table_of_clean_labels() -> None:
+    table = rows("docs/default.md", "| difference of the means |")
+    assert [cells[0] for cells in table] == ["CIFAR-10", "CIFAR-100"]
+    for name, removed, ours, plain, difference in table:
+        case = f"{name.replace('-', '').lower()}-clean"
+        odd, erm = ([detected(case, m, seed) for seed in range(3)] for m in ("odd", "erm"))
+        shares = ", ".join(f"{100 * each['removed_fraction']:.1f}" for each in odd)
+        assert removed == f"{shares} %"
+        for cell, found in ((ours, odd), (plain, erm)):
+            assert cell == ", ".join(f"{each['test_accuracy']:.1f}" for each in found) + " %"
+        means = [sum(each["test_accuracy"] for each in found) / 3 for found in (odd, erm)]
+        assert difference == f"{means[0] - means[1]:+.2f}".replace("-", "−")
+
+
+def test_what_it_costs_on_a_gpu() -> None:
+    page = (ROOT / "docs/default.md").read_text()
+    assert f"sentinels took {stored('overhead_wrn_28_10.json')['ratio']:.3f}\n" in page
+    speed = stored("throughput_wrn_28_10.json")
+    table = rows("docs/reproduce.md", "| | images/s |")
+    shown = [speed["images_per_second"], speed["dataloader_images_per_second"]]
+    assert [table[0][1], table[2][1]] == [f"{each:,.0f}" for each in shown]
 
 
 def test_the_long_run_on_cifar_100() -> None:
