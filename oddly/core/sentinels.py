@@ -23,6 +23,7 @@ LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
 FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun
 SHARPNESS = 8  # an epoch counts by its separation to this power
+LEARNT = 4.6  # contrast that a network must reach to be believed (docs/default.md has the runs)
 LEAST = 1e-3  # separation that an epoch is credited with at least
 SALT = 0x5E97
 
@@ -179,6 +180,19 @@ def separation(planted: Tensor, scores: Tensor) -> float:
     spread = (planted.var(correction=0) + scores.var(correction=0)) / 2
     quartile = scores.kthvalue(1 + (len(scores) - 1) // 4).values
     return float((planted.mean() - quartile) / spread.sqrt().clamp(min=1e-12))
+
+
+def contrast(planted: Tensor, scores: Tensor) -> float:
+    """How far the upper half of sentinels' scores lies above the lower half of all examples'.
+
+    In standard deviations of these halves: 2.6 for normal scores that do not differ at all. It
+    depends less than `separation` on how many labels are wrong: these are mostly in the other
+    half, and so are sentinels that hit the true label by accident (often, with two classes).
+    """
+    low, high = ordered_sample(scores), ordered_sample(planted)
+    low, high = low[: (len(low) + 1) // 2], high[len(high) // 2 :]
+    spread = (low.var(correction=0) + high.var(correction=0)) / 2
+    return float((high.mean() - low.mean()) / spread.sqrt().clamp(min=1e-12))
 
 
 def how_many(num_examples: int) -> int:
