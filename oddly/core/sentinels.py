@@ -23,7 +23,6 @@ LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
 FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun
 SHARPNESS = 8  # an epoch counts by its separation to this power
-LEARNT = 4.6  # contrast that a network must reach to be believed (docs/default.md has the runs)
 LEAST = 1e-3  # separation that an epoch is credited with at least
 SALT = 0x5E97
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels
-from oddly.core.sentinels import LEARNT, Scored, contrast
+from oddly.core.sentinels import Scored, contrast
 from oddly.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
+LEARNT = 4.0  # contrast without which no network is believed, …
+VAGUE = 8.0  # … and more, times the share of labels that look wrong but not wholly random
+# Found on trainings with known truth, good and bad ones: docs/default.md, "Whether it has learnt".
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -52,7 +55,12 @@ class Verdict:
     @property
     def hardly_learnt(self) -> bool:
         """Whether planted labels looked so much like others that the network cannot judge any."""
-        return self.contrast is not None and self.contrast < LEARNT
+        return self.contrast is not None and self.contrast < self.contrast_needed
+
+    @property
+    def contrast_needed(self) -> float:
+        rate, low, _ = self.noise_rate or (0.0, 0.0, 0.0)
+        return LEARNT + VAGUE * (rate - low)
 
     @property
     def removed(self) -> Tensor:
@@ -123,9 +131,10 @@ class Verdict:
         if not self.hardly_learnt:
             return None
         return (
-            f"the network has hardly learnt (contrast {self.contrast:.2f}, below {LEARNT:g}),"
-            " so this verdict is not to be trusted: train longer, take a larger network or"
-            " pretrained features, or look before you remove anything"
+            f"the network has hardly learnt (contrast {self.contrast:.2f},"
+            f" {self.contrast_needed:.2f} is needed), so this verdict is not to be trusted: train"
+            " longer, take a larger network or pretrained features, or look before you remove"
+            " anything"
         )
 
     def tell_readmitted(self) -> str:
