@@ -22,7 +22,7 @@ FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
 LEARNT = 4.0  # contrast without which no network is believed, …
-VAGUE = 8.0  # … and more, times the share of labels that look wrong but not wholly random
+VAGUE = 10.0  # … and more, times the share of labels that look wrong but not wholly random
 # Found on trainings with known truth, good and bad ones: docs/default.md, "Whether it has learnt".
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
