@@ -7,7 +7,9 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.clean.conftest import write_pictures
 from tests.command import Command, start
@@ -34,6 +36,25 @@ def test_the_table_the_findings_and_the_next_step(oddly: Command, tmp_path: Path
     assert len((out / "suspects.txt").read_text().splitlines()) == 3
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
     assert code == 0 and json.loads(told)["images"] == 36
+
+
+def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_path: Path) -> None:
+    """Labels that nothing in the pictures explains, one epoch: planted ones look like the rest."""
+    rng = np.random.default_rng(0)
+    for name in ("a", "b", "c"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(110):
+            pixels = rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
+    command = ("clean", tmp_path / "photos", "--out", tmp_path / "run", "--model", "resnet8")
+    code, told, progress = oddly(*command, "--epochs", 2, "--learning-rate", 0.001)
+    assert code == 0 and progress.count("the network has hardly learnt (contrast") == 1
+    headline = told.splitlines()[0]
+    assert headline.endswith("not to be trusted: the network has hardly learnt")
+    assert 'class="doubt"' in (tmp_path / "run" / "report.html").read_text()
+    code, told, _ = oddly("clean", "--resume", "--out", tmp_path / "run", "--json")
+    found = json.loads(told)
+    assert found["contrast"] < 4 and found["doubt"].startswith("the network has hardly learnt")
 
 
 def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:

@@ -25,6 +25,10 @@ class Findings:
     """Suspects at first, kept in the end."""
     estimated_noise: dict[str, float] | None
     """rate, low, high; None where there were too few images to tell."""
+    contrast: float | None
+    """How far wrong and right labels lay apart; None where no labels were planted."""
+    doubt: str | None
+    """Why none of this is to be trusted, where the network has hardly learnt."""
     classes: Sequence[tuple[str, int, int]]
     """Most hit first: name, suspects, images."""
     pairs: Sequence[tuple[str, str, int]]
@@ -60,6 +64,8 @@ def summarise(run: Run) -> Findings:
         suspects=len(suspects),
         readmitted=run.summary.get("readmitted") or 0,
         estimated_noise=run.summary.get("estimated_noise"),
+        contrast=run.summary.get("contrast"),
+        doubt=run.summary.get("doubt"),
         classes=[(str(n), int(k), int(sizes[n])) for n, k in hit.items() if k][:LISTED],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
         duplicates=len({row["group"] for row in duplicates}),

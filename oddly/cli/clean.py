@@ -141,6 +141,8 @@ def _describe(findings: Findings) -> list[str]:
     lines = [
         f"{findings.suspects:,} of {findings.images:,} images look mislabelled ({share:.1f} %)"
     ]
+    if findings.doubt:  # the whole sentence was told when it was found
+        lines[0] += ", which is not to be trusted: the network has hardly learnt"
     if findings.readmitted:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
     if noise := findings.estimated_noise:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -184,6 +185,8 @@ class Denoiser:
             self.sampler.set_keep(self.verdict.keep)
             if self._dataset is not None:
                 self._dataset.restore()
+                if doubt := self.verdict.tell_doubt():  # nobody may print it in a loop of yours
+                    warnings.warn(doubt, stacklevel=2)
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:

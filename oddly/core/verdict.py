@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels import Scored, contrast
 from oddly.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
+LEARNT = 4.0  # contrast without which no network is believed, …
+VAGUE = 10.0  # … and more, times the share of labels that look wrong but not wholly random
+# Found on trainings with known truth, good and bad ones: docs/default.md, "Whether it has learnt".
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -46,6 +49,18 @@ class Verdict:
     """Classes kept whole: too small to judge, or the threshold would have emptied them."""
     readmitted: int = 0
     """How many were removed at first and taken back (`readmit`)."""
+    contrast: float | None = None
+    """How far wrong and right labels lay apart (`sentinels.contrast`); from sentinels only."""
+
+    @property
+    def hardly_learnt(self) -> bool:
+        """Whether planted labels looked so much like others that the network cannot judge any."""
+        return self.contrast is not None and self.contrast < self.contrast_needed
+
+    @property
+    def contrast_needed(self) -> float:
+        rate, low, _ = self.noise_rate or (0.0, 0.0, 0.0)
+        return LEARNT + VAGUE * (rate - low)
 
     @property
     def removed(self) -> Tensor:
@@ -99,13 +114,28 @@ class Verdict:
         )
 
     def __str__(self) -> str:
+        doubt = self.tell_doubt()
+        return self.tell_removed() + (f"\n{doubt}" if doubt else "")
+
+    __repr__ = __str__
+
+    def tell_removed(self) -> str:
         return (
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
             f" (percentile {self.percentile:g}, {self.counterfactual.source})"
         )
 
-    __repr__ = __str__
+    def tell_doubt(self) -> str | None:
+        """Why not to trust it, and what to do; None where the network has learnt enough."""
+        if not self.hardly_learnt:
+            return None
+        return (
+            f"the network has hardly learnt (contrast {self.contrast:.2f},"
+            f" {self.contrast_needed:.2f} is needed), so this verdict is not to be trusted: train"
+            " longer, take a larger network or pretrained features, or look before you remove"
+            " anything"
+        )
 
     def tell_readmitted(self) -> str:
         return f"{self.readmitted:,} examples readmitted so far, {self.num_removed:,} stay removed"
@@ -168,6 +198,7 @@ def judge_by_sentinels(
     if not len(sentinels.scores):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
     examples = Scored(*(column.cpu() for column in examples))
+    learnt = contrast(sentinels.scores, examples.scores)
     shifts = find_shifts(examples, sentinels, percentile, num_classes)
     shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
@@ -188,6 +219,7 @@ def judge_by_sentinels(
         counterfactual=counterfactual,
         noise_rate=noise_rate,
         rivals=examples.rivals,
+        contrast=learnt,
     )
     return _decide(verdict, num_classes, strict)
 

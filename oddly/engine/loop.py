@@ -136,8 +136,10 @@ def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watc
         if isinstance(verdict, Verdict) and verdict.readmitted != earlier:
             watcher.note(f"after epoch {parts.context.epoch}: {verdict.tell_readmitted()}")
         return
-    watcher.note(str(verdict))
-    if verdict.removed_fraction > SUSPICIOUS_SHARE:
+    for line in str(verdict).splitlines():
+        watcher.note(line)
+    doubted = isinstance(verdict, Verdict) and verdict.hardly_learnt  # and so said just now
+    if verdict.removed_fraction > SUSPICIOUS_SHARE and not doubted:
         watcher.note(
             "more than half are removed: unless most labels are wrong, the network has learnt too"
             " little to tell; train longer, or raise the percentile"

@@ -125,7 +125,7 @@ def describe_verdict(
     """The verdict's part of the summary; the same keys without one."""
     if not isinstance(verdict, Verdict):
         names = ["threshold", "prune_after", "percentile", "counterfactual", "readmitted"]
-        names.append("estimated_noise")
+        names += ["estimated_noise", "contrast", "doubt"]
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
         return {**dict.fromkeys(names), "spared_classes": [], **said}
     rates = verdict.noise_rate
@@ -136,6 +136,8 @@ def describe_verdict(
         "counterfactual": verdict.counterfactual.source,
         "readmitted": verdict.readmitted,
         "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
+        "contrast": verdict.contrast,
+        "doubt": verdict.tell_doubt(),
         "spared_classes": [class_names[k] for k in verdict.spared_classes],
     }
 

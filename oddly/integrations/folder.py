@@ -121,4 +121,6 @@ def _summarise(verdict: Verdict) -> dict[str, Any]:
         "prune_after": verdict.epoch,
         "counterfactual": verdict.counterfactual.source,
         "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
+        "contrast": verdict.contrast,
+        "doubt": verdict.tell_doubt(),
     }

@@ -106,7 +106,7 @@ class Denoise(Callback):
 
     def _finish(self, epochs: int, model: Any) -> None:
         if self._feed and self._active and (verdict := self._feed.finish(epochs, model)):
-            rank_zero_info(str(verdict))
+            rank_zero_info(verdict.tell_removed())  # of a doubt the Denoiser has warned
 
     def on_train_end(self, trainer: Any, model: Any) -> None:
         warn_without(self._feed if self._active else None)

@@ -171,6 +171,12 @@ class Run:
         return dict(zip(table["index"].tolist(), table["image"], strict=True))
 
     @property
+    def doubt(self) -> str | None:
+        """Why its verdict is not to be trusted, in one sentence; None where nothing is said."""
+        said = self.summary.get("doubt")
+        return said[:1].upper() + said[1:] + "." if isinstance(said, str) and said else None
+
+    @property
     def data_root(self) -> Path | None:
         """The folder that the ids of image files start from; None where there is none (now)."""
         # the data may be named relative to where the run was started
@@ -202,6 +208,8 @@ class Run:
         parts.append("finished" if self.is_done else f"unfinished, {len(self.metrics)} epochs")
         if self.test_accuracy is not None:
             parts.append(f"test accuracy {self.test_accuracy:.2f} %")
+        if self.doubt:
+            parts.append("not to be trusted (.doubt)")
         return f"Run('{self.path}': {', '.join(parts)})"
 
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from oddly.core.verdict import LEARNT
 from oddly.data import synthetic
 from oddly.engine.api import train
 from oddly.engine.watch import Watcher
+from oddly.records import Run
 
 
 class Diary(Watcher):
@@ -60,6 +62,30 @@ def test_a_verdict_is_told(tmp_path: Path) -> None:
     assert notes[1].startswith("more than half are removed")
     assert re.match(r"after epoch 3: \d+ examples readmitted so far, \d+ stay", notes[2])
     assert len(notes) == 3
+
+
+def digits_notes(folder: Path, epochs: int) -> tuple[Run, list[str]]:
+    diary = Diary()
+    options: dict[str, Any] = {"noise": 0.4, "device": "cpu", "epochs": epochs}
+    run = train("digits", folder, watcher=diary, **options)
+    return run, [line[1] for line in diary.lines if line[0] == "note"]
+
+
+def test_a_network_that_has_hardly_learnt_is_told_of_once(tmp_path: Path) -> None:
+    """Two epochs remove two thirds of the digits, most of them rightly labelled."""
+    run, notes = digits_notes(tmp_path, epochs=2)
+    assert run.summary["removed_fraction"] > 0.5 and run.summary["precision"] < 0.6
+    assert notes[1] == run.summary["doubt"] and notes[1].startswith("the network has hardly learnt")
+    assert run.summary["contrast"] < LEARNT
+    assert not any("more than half" in note for note in notes)  # which would say it again
+    assert run.doubt == notes[1].replace("the", "The", 1) + "." and "(.doubt)" in repr(run)
+
+
+def test_a_network_that_has_learnt_is_not_doubted(tmp_path: Path) -> None:
+    run, notes = digits_notes(tmp_path, epochs=10)
+    assert run.summary["precision"] > 0.9 and run.summary["contrast"] > LEARNT
+    assert run.summary["doubt"] is None and run.doubt is None
+    assert not any("hardly" in note for note in notes)
 
 
 def test_spared_classes_are_named(tmp_path: Path) -> None:

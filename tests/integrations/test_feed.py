@@ -68,6 +68,7 @@ def test_labels_that_are_not_one_class_per_example(labels: Any) -> None:
         make_feed().observe(torch.arange(3), torch.zeros(3, K), labels)
 
 
+@pytest.mark.filterwarnings("ignore:the network has hardly learnt")
 def test_whoever_was_never_seen_is_counted() -> None:
     feed = make_feed(prune_after=1)
     for number, (_, labels) in enumerate(feed):

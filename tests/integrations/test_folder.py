@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ def make_verdict() -> Verdict:
         counterfactual=Counterfactual.from_losses(torch.tensor([0.5, 1.0, 2.0, 3.5]), "sentinels"),
         noise_rate=(0.4, 0.3, 0.5),
     )
+
+
+def test_a_doubt_goes_with_it(tmp_path: Path) -> None:
+    sure = save_run(make_verdict(), tmp_path / "sure", NAMES)
+    assert sure.doubt is None and sure.summary["contrast"] is None
+    run = save_run(replace(make_verdict(), contrast=2.8), tmp_path / "run", NAMES)
+    assert run.doubt and "hardly learnt (contrast 2.80" in run.doubt
+    assert run.summary["contrast"] == 2.8
 
 
 def test_report_and_review_can_show_it(tmp_path: Path) -> None:

@@ -200,10 +200,13 @@ def test_steps_count_in_epochs_cut_short() -> None:
 
 
 def test_who_hardly_looks_is_told() -> None:
-    with pytest.warns(UserWarning, match=r"\d+ of 640 examples were never seen: they are kept"):
+    unseen = pytest.warns(UserWarning, match=r"\d+ of 640 examples were never seen: they are kept")
+    with unseen, pytest.warns(UserWarning, match="the network has hardly learnt") as caught:
         make_trainer(Denoise(K), limit_train_batches=2).fit(Blobs(), train_loader())
+    assert sum("hardly learnt" in str(warning.message) for warning in caught) == 1
 
 
+@pytest.mark.filterwarnings("ignore:the network has hardly learnt")  # in one epoch
 @pytest.mark.parametrize(("options", "seed"), [({}, 7), ({"seed": 3}, 3)])
 def test_the_seed_is_lightnings(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], seed: int

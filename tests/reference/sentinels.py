@@ -49,6 +49,15 @@ def separation(planted: Sequence[float], scores: Sequence[float]) -> float:
     return (float(np.mean(planted)) - quartile) / max(spread, 1e-12)
 
 
+def contrast(planted: Sequence[float], scores: Sequence[float]) -> float:
+    """The upper half of the sentinels above the lower half of the examples, in their deviations."""
+    high = sorted(x for x in planted if math.isfinite(x))
+    low = sorted(x for x in scores if math.isfinite(x))
+    high, low = high[len(high) // 2 :], low[: (len(low) + 1) // 2]
+    spread = math.sqrt((np.var(high) + np.var(low)) / 2)
+    return float(np.mean(high) - np.mean(low)) / max(spread, 1e-12)
+
+
 def weigh(separated: float) -> float:
     """How much an epoch of this separation counts."""
     return max(separated, 0.001) ** 8

@@ -233,3 +233,12 @@ def test_rendering_needs_no_torch(made_up_run: Callable[..., Run]) -> None:
         f"write_report(Run({str(path)!r})); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_doubt_is_shown_where_there_is_one(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=60, source="sentinels")
+    assert 'class="doubt"' not in render(run)[0]
+    RunWriter(run.path).finish({**run.summary, "doubt": "the network <b>dozed</b>, look first"})
+    text, _ = render(run)
+    shown = '<p class="doubt" role="note">The network &lt;b&gt;dozed&lt;/b&gt;, look first.</p>'
+    assert text.count(shown) == 1

@@ -30,6 +30,7 @@ def write_run(
     keep: Sequence[bool] | None = None,
     class_names: Sequence[str] = CLASSES,
     confidence: float = 0.9,
+    doubt: str | None = None,
     **config: Any,
 ) -> Run:
     """A finished run; the first example is the most suspicious, given labels go round."""
@@ -49,7 +50,7 @@ def write_run(
     )
     writer = RunWriter.create(folder, {"data": str(data), "method": "odd", **config}, {})
     writer.write_verdicts(table)
-    writer.finish({})
+    writer.finish({"doubt": doubt} if doubt else {})
     return Run(folder)
 
 

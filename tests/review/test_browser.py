@@ -70,6 +70,7 @@ def test_decide_with_keys_kill_the_server_go_on(
     with Server(run.path) as server:
         page.goto(server.link)
         see(page, "#name", "cat/0.png")
+        assert page.locator("#doubt").is_hidden()
         assert page.url == f"http://127.0.0.1:{server.port}/"  # the token is gone from it
         see(page, "#given", "cat")
         see(page, "#suggested", "dog")
@@ -272,4 +273,24 @@ def test_keys_can_be_switched_off(site: Site, page: Page, complaints: list[str])
     page.click("[data-action=keep]")
     see(page, "#count", "1 of 6 decided")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "keep"
+    assert complaints == []
+
+
+def test_a_doubt_stands_above_every_suspect_until_it_is_hidden(
+    tmp_path: Path, photos: Path, serve: Serve, page: Page, complaints: list[str]
+) -> None:
+    from playwright.sync_api import expect
+
+    ids = [f"cat/{i}.png" for i in (0, 3, 6)]
+    run = write_run(tmp_path / "doubted", ids, photos, doubt="<b>look</b> before you trust it")
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_link(page, serve(Session(run)))
+    see(page, "#doubt-text", "<b>look</b> before you trust it.")
+    press(page, "k", "1 of 3 decided")
+    expect(page.locator("#doubt")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.click("#doubt-close")
+    expect(page.locator("#doubt")).to_be_hidden()
+    press(page, "k", "2 of 3 decided")
+    expect(page.locator("#doubt")).to_be_hidden()
     assert complaints == []

@@ -328,6 +328,7 @@ $("done-skipped").addEventListener("click", () => alone(async () => show(await a
 $("show").addEventListener("change", () => openGrid($("show").value));
 $("grid-forward").addEventListener("click", () => turnPage(1));
 $("grid-back").addEventListener("click", () => turnPage(-1));
+$("doubt-close").addEventListener("click", () => { $("doubt").hidden = true; });
 $("show-keys").addEventListener("click", () => $("keys").showModal());
 $("keys-on").checked = localStorage.getItem("oddly-keys") !== "off";
 $("keys-on").addEventListener("change", () => localStorage.setItem("oddly-keys", $("keys-on").checked ? "on" : "off"));
@@ -355,6 +356,8 @@ alone(async () => {
   const answer = await ask("/api/start");
   $("data").textContent = answer.data;
   $("run").textContent = answer.run;
+  $("doubt-text").textContent = answer.doubt ?? "";
+  $("doubt").hidden = !answer.doubt;
   document.title = `${answer.data} · oddly review`;
   show(answer);
 });
