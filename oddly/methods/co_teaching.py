@@ -14,15 +14,17 @@ from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
+MOST = 0.5  # of the labels are taken to be wrong when τ is estimated
+
 
 @dataclass
 class CoTeaching(Method):
     """Each network trains on the R(t) B examples of smallest loss in the other's eyes.
 
     R(t) = 1 - τ min(t / T_k, 1), τ the noise rate. Where τ is not given it is taken from the run:
-    the smallest share of examples, until T_k, whose label the network did not predict. That is
-    ours, and so is the judgement: the τ N examples of largest loss, averaged over the epochs and
-    both networks. The first network is the one that is tested.
+    the smallest share of examples, until T_k, whose label the network did not predict, at most
+    half. That is ours, and so is the judgement: the τ N examples of largest loss, averaged over
+    the epochs and both networks. The first network is the one that is tested.
     """
 
     noise_rate: float | None = None
@@ -43,7 +45,7 @@ class CoTeaching(Method):
         self.second = context.new_model()
         self.averages = torch.full((context.num_examples,), torch.nan, device=context.device)
         self.agreed = torch.zeros(context.num_examples, dtype=torch.bool, device=context.device)
-        self.rate = 1.0 if self.noise_rate is None else self.noise_rate
+        self.rate = MOST if self.noise_rate is None else self.noise_rate
         self.forget = 0.0
 
     def parameter_groups(self) -> Sequence[dict[str, Any]]:

@@ -52,6 +52,14 @@ def test_the_noise_rate_is_taken_from_the_run() -> None:
     assert method.verdict is not None and method.verdict.keep.tolist() == [True] * 3 + [False]
 
 
+def test_no_more_than_half_is_taken_to_be_wrong() -> None:
+    method, context = CoTeaching(ramp=1), make_context([0, 0, 0, 0], 2, epochs=1)
+    method.setup(context)
+    rows = [[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.2, 0.8]]
+    step(method, context, make_batch(log_odds(*rows), [0] * 4))
+    assert method.rate == 0.5
+
+
 def test_bad_rate() -> None:
     with pytest.raises(InputError, match="noise_rate must be at least 0 and below 1"):
         CoTeaching(noise_rate=1.0)
