@@ -97,6 +97,7 @@ def train(
     precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
     compile: Annotated[bool, in_panel(RUN, "torch.compile with CUDA graphs.", "--compile")] = False,
     workers: Annotated[int, in_panel(RUN, "Processes that decode images.")] = 2,
+    test_every: Annotated[int, in_panel(RUN, "Epochs from one test to the next.")] = 1,
     tensorboard: Annotated[
         bool, in_panel(RUN, "Write a TensorBoard log.", "--tensorboard")
     ] = False,

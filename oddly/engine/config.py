@@ -79,6 +79,8 @@ class RunConfig:
     """torch.compile with CUDA graphs: minutes saved on long GPU runs, one lost at the start."""
     workers: int = 2
     """Processes that decode images, where they do not fit in memory."""
+    test_every: int = 1
+    """Epochs from one test to the next; E and the last epoch are always tested."""
 
     noise_seed: int = 0
     """Which labels are corrupted, and how."""
@@ -150,6 +152,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "momentum": (0, 1),
     "image_size": (4, 4096),
     "workers": (0, 1024),
+    "test_every": (1, math.inf),
     "epochs": (1, math.inf),
     "restart": (0, math.inf),
     "batch_size": (1, math.inf),

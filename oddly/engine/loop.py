@@ -257,8 +257,9 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time:
 
 
 def test_accuracies(parts: Parts, by_class: bool = False) -> dict[str, Any]:
-    """Percent; None where there is nothing to test on. By class only before and after pruning."""
-    if parts.test_feed is None:
+    """Percent; None without a test set, and between tests. By class only at E and at the end."""
+    due = by_class or parts.context.epoch % parts.config.test_every == 0
+    if parts.test_feed is None or not due:
         return {"test_accuracy": None, "test_accuracy_top5": None}
     given, classes = parts.test_feed.labels, parts.context.num_classes
     predictions = predict(parts.model, parts.test_feed, parts.bf16, classes)

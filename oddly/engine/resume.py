@@ -13,8 +13,8 @@ from oddly.errors import InputError
 from oddly.methods import build_method
 from oddly.records import Run
 
-MOVABLE = (*MACHINE, "compile")
-"""What may differ in the middle of a run: where it runs, not what it learns."""
+MOVABLE = (*MACHINE, "compile", "test_every")
+"""What may differ in the middle of a run: where it runs and who watches, not what it learns."""
 
 
 def resumed_config(folder: Path, data: str | None, options: Mapping[str, Any]) -> RunConfig:

@@ -187,6 +187,17 @@ def test_without_a_test_set_accuracy_is_unknown(tmp_path: Path) -> None:
     assert run.metrics[0]["test_accuracy"] is None and run.summary["test_accuracy"] is None
 
 
+def test_not_every_epoch_needs_a_test(tmp_path: Path) -> None:
+    """It changes what is known, not what is learnt; E = 3 and the last are tested anyway."""
+    often, seldom = (
+        run_config(replace(NOISY, test_every=n), tmp_path / str(n)).metrics for n in (1, 2)
+    )
+    shown = [row["test_accuracy"] for row in often]
+    shown[0] = None
+    assert [row["test_accuracy"] for row in seldom] == shown
+    assert [r["train_loss"] for r in seldom] == [r["train_loss"] for r in often]
+
+
 def test_bf16_trains_too(tmp_path: Path) -> None:
     config = replace(NOISY, epochs=2, precision="bf16", device="cpu", settings={})
     assert math.isfinite(run_config(config, tmp_path).metrics[-1]["train_loss"])
