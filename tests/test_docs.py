@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
@@ -147,6 +148,24 @@ def test_the_table_of_the_readme(row: int, case: str, method: str) -> None:
     for cell, figure in zip(cells[3:], ("precision", "recall", "f1"), strict=True):
         nothing_removed = not found["removed_fraction"]
         assert cell == ("–" if nothing_removed else f"{found[figure]:.2f}".lstrip("0"))
+
+
+def test_the_table_of_all_methods_on_digits() -> None:
+    for name, f1, best, precision, cost, to_model, accuracy in rows(
+        "docs/detection.md", "| + model | test accuracy |"
+    ):
+        method = name.strip("`")
+        found = [stored(f"detection/digits-uniform-40--{method}--seed{s}.json") for s in range(3)]
+        figures = [each["figures"] for each in found]
+        if f1 != "–":
+            ours = [each["f1"] for each in figures]
+            assert f1 == f"{short(mean(ours))} ± {short(stdev(ours))}"
+        assert best == short(mean(each["best_f1"] for each in figures))
+        assert precision == short(mean(each["average_precision"] for each in figures))
+        for cell, key in ((cost, "factor"), (to_model, "to_model")):
+            assert cell == f"{mean(each['cost'][key] for each in found):.2f}"
+        if accuracy != "–":
+            assert accuracy == f"{mean(each['test_accuracy'] for each in figures):.1f} %"
 
 
 def test_the_table_of_clean_labels() -> None:
