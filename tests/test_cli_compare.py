@@ -22,12 +22,13 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("COLUMNS", "150")
     out = tmp_path / "out"
     command = ("compare", "synthetic", "--methods", "erm, gce", "--seeds", 2, "--noise", 0.3)
-    command += ("--epochs", 2, "--out", out, "--set", "gce.q=0.5")
+    command += ("--epochs", 2, "--out", out, "--set", "gce.q=0.5", "--warmup", 0.5, "--cutout", 2)
     code, told, complaint = oddly(*command)
     assert code == 0, complaint
     for words in ("test accuracy", "AP", "cost", "gce", "±", str(out / "compare.html")):
         assert words in told
-    assert json.loads((out / "gce-0/config.json").read_text())["settings"]["q"] == 0.5
+    config = json.loads((out / "gce-0/config.json").read_text())
+    assert (config["settings"]["q"], config["warmup"], config["cutout"]) == (0.5, 0.5, 2)
     assert (out / "compare.html").read_text().startswith("<!doctype html>")
     code, told, _ = oddly(*command, "--json")
     assert code == 0 and json.loads(told) == json.loads((out / "compare.json").read_text())

@@ -69,6 +69,8 @@ def compare(
     learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
     weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
     schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
+    warmup: Annotated[float, in_panel(TRAINING, "As for oddly train.")] = 0.0,
+    cutout: Annotated[int, in_panel(DATA, "As for oddly train.")] = 0,
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train several methods on DATA with the same model, noise and seeds; write a table."""

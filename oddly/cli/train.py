@@ -139,6 +139,12 @@ def train(
             "--flip/--no-flip",
         ),
     ] = None,
+    cutout: Annotated[
+        int, in_panel(DATA, "Side of a square blanked at random in training images; 0: none.")
+    ] = 0,
+    mirror_test: Annotated[
+        bool, in_panel(RUN, "Test each image and its mirror image together.", "--mirror-test")
+    ] = False,
     dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
     epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
     batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,

@@ -34,6 +34,8 @@ class Augment:
     """Side of what is cut out: at random in training, the centre in testing; 0: the whole image."""
     area: tuple[float, float] | None = None
     """With `crop`: cut out this share of the area, of random shape, and resize it to the crop."""
+    cutout: int = 0
+    """Side of a square at a random place that is set to the mean; 0: none."""
 
 
 @dataclass(frozen=True)

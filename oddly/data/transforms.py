@@ -1,4 +1,4 @@
-"""What happens to a batch of uint8 images on the training device: crop, flip, normalise.
+"""What happens to a batch of uint8 images on the training device: crop, flip, normalise, blank.
 
 B images, C channels, H x W pixels. No loop over images, no host sync.
 """
@@ -89,6 +89,22 @@ def _scale_and_shift(
         centre = torch.tensor(mean, dtype=torch.float64).view(-1, 1, 1)
         scale, shift = 1 / (255 * deviation), -centre / deviation
         return scale.float().to(device), shift.float().to(device)
+
+
+def blank(images: Tensor, side: int, generator: Generator) -> Tensor:
+    """Set a square of normalised images to the mean, 0, each image's at its own random place.
+
+    Cutout (DeVries & Taylor, 2017): the centre is any pixel, so part of a square may lie outside.
+    """
+    b, _, h, w = images.shape
+
+    def inside(length: int) -> Tensor:  # (B, length)
+        centre = torch.randint(length, (b, 1), generator=generator, device=images.device)
+        after = torch.arange(length, device=images.device) - (centre - side // 2)
+        return (after >= 0) & (after < side)
+
+    square = inside(h)[:, :, None] & inside(w)[:, None, :]  # (B, H, W)
+    return images.masked_fill(square[:, None], 0.0)
 
 
 def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -18,7 +18,7 @@ from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import embed_data
-from oddly.engine.feed import Feed, make_feed
+from oddly.engine.feed import Feed, choose_augment, make_feed
 from oddly.engine.sweep import predict_probabilities, read_features
 from oddly.engine.table import TableMaker
 from oddly.engine.tensorboard import check_tensorboard
@@ -145,8 +145,7 @@ def prepare_data(
     if config.backbone and config.fine_tune:
         mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
         data = replace(data, mean=mean, std=std)
-    if config.flip is not None:
-        data = replace(data, augment=replace(data.augment, flip=config.flip))
+    data = choose_augment(data, config)
     if config.labels:
         data = replace_labels(data, Path(config.labels))
     if config.noise:

@@ -34,6 +34,10 @@ class RunConfig:
     """Train on train, val and test together: every label is to be judged."""
     flip: bool | None = None
     """Mirror training images at random; None: as suits the data (image files: yes)."""
+    cutout: int = 0
+    """Side in pixels of a square of each training image that is blanked at random; 0: none."""
+    mirror_test: bool = False
+    """Test with the mean of the logits of an image and its mirror image."""
     noise: float = 0.0
     """Share of training labels to corrupt, 0..1."""
     noise_kind: str = "uniform"
@@ -102,6 +106,9 @@ class RunConfig:
         _check_range("warmup", self.warmup, 0, self.epochs)
         if self.backbone is None and self.fine_tune:
             raise InputError("fine_tune belongs to a backbone: name it too")
+        if self.backbone and not self.fine_tune and (self.cutout or self.mirror_test):
+            name = "cutout" if self.cutout else "mirror_test"  # before minutes of embedding
+            raise InputError(f"{name} needs images; a frozen backbone's features are none")
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
         """The same run with every `None` that the data's recipe answers filled in."""
@@ -151,6 +158,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "noise": (0, 1),
     "momentum": (0, 1),
     "image_size": (4, 4096),
+    "cutout": (0, 4096),
     "workers": (0, 1024),
     "test_every": (1, math.inf),
     "epochs": (1, math.inf),

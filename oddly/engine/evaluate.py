@@ -38,16 +38,25 @@ class Predictions:
 
 @torch.no_grad()
 def predict(
-    model: nn.Module, feed: Feed, bf16: bool = False, num_classes: int | None = None
+    model: nn.Module,
+    feed: Feed,
+    bf16: bool = False,
+    num_classes: int | None = None,
+    mirror: bool = False,
 ) -> Predictions:
-    """One sweep over the feed's split; outputs beyond the classes are left out."""
+    """One sweep over the feed's split; outputs beyond the classes are left out.
+
+    `mirror`: the logits are the mean of those of an image and of its mirror image.
+    """
     was_training = model.training
     model.eval()
     parts: list[tuple[Tensor, ...]] = []
     for _, (inputs, *_), labels in feed.batches(torch.arange(len(feed.split))):
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
-            logits = model(inputs)
-        logits = logits[:, :num_classes].float()
+            logits = model(inputs).float()
+            if mirror:
+                logits = (logits + model(inputs.flip(3)).float()) / 2
+        logits = logits[:, :num_classes]
         confidence, predicted = logits.softmax(1).max(1)
         losses = F.cross_entropy(logits, labels, reduction="none")
         top5 = logits.topk(min(5, logits.shape[1]), 1).indices

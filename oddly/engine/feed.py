@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from torch.utils.data import DataLoader
 
 from oddly.core import IndexedDataset
 from oddly.data.base import Augment, LabelledData, Split
-from oddly.data.transforms import augment, centre, normalise
+from oddly.data.transforms import augment, blank, centre, normalise
+from oddly.engine.config import RunConfig
 from oddly.errors import InputError
 
 DEVICE_SHARE = 0.5  # of a GPU's free memory may hold the data itself
@@ -81,6 +82,8 @@ class Feed:
         elif self.augment.crop:
             images = centre(images, self.augment.crop)
         ready = normalise(images, self.mean, self.std)
+        if generator is not None and self.augment.cutout:
+            ready = blank(ready, self.augment.cutout, generator)
         return ready.contiguous(memory_format=torch.channels_last)
 
 
@@ -98,6 +101,24 @@ def make_feed(
     data: LabelledData, split: Split, batch_size: int, device: torch.device, workers: int
 ) -> Feed:
     return Feed(split, data.mean, data.std, data.augment, batch_size, device, workers)
+
+
+def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
+    """The data with the augmentation that the run asks for, where it can be had."""
+    how = data.augment
+    flip = how.flip if config.flip is None else config.flip
+    how = replace(how, flip=flip, cutout=config.cutout or how.cutout)
+    asked = "cutout" if how.cutout else "mirror_test" if config.mirror_test else None
+    if asked and isinstance(data.train.images, Tensor) and data.train.images.is_floating_point():
+        raise InputError(f"{asked} needs images; {data.name} holds features")
+    _, height, width = data.image_shape
+    if how.cutout > min(height, width):
+        raise InputError(f"a cutout of {how.cutout} does not fit into {width} x {height} pixels")
+    if config.mirror_test and not flip:
+        raise InputError(
+            f"mirror_test is for training on mirrored images: {data.name} has flip off"
+        )
+    return replace(data, augment=how)
 
 
 def _fits(images: Tensor, device: torch.device) -> bool:

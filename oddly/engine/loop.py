@@ -262,7 +262,8 @@ def test_accuracies(parts: Parts, by_class: bool = False) -> dict[str, Any]:
     if parts.test_feed is None or not due:
         return {"test_accuracy": None, "test_accuracy_top5": None}
     given, classes = parts.test_feed.labels, parts.context.num_classes
-    predictions = predict(parts.model, parts.test_feed, parts.bf16, classes)
+    mirror = parts.config.mirror_test
+    predictions = predict(parts.model, parts.test_feed, parts.bf16, classes, mirror)
     accuracies: dict[str, Any] = {
         "test_accuracy": predictions.accuracy(given),
         "test_accuracy_top5": predictions.top5_accuracy,

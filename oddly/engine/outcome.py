@@ -109,6 +109,7 @@ def summarise(
         "examples": len(parts.data.train),
         "classes": len(parts.data.class_names),
         "noise": {"kind": config.noise_kind, "rate": config.noise, "realised": realised},
+        "mirror_test": config.mirror_test,
         "test_accuracy": last.get("test_accuracy"),
         "test_accuracy_top5": last.get("test_accuracy_top5"),
         "removed": int((~table.keep).sum()),

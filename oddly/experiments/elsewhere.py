@@ -38,7 +38,8 @@ def try_on(config: RunConfig, folder: Path, dataset: str) -> dict[str, float]:
     network = build_network(replace(config.with_recipe(data.recipe), weights=None), data, device)
     network.load_state_dict(load_file(folder / "model.safetensors", device=str(device)))
     feed = make_feed(data, split, TEST_BATCH, device, config.workers)
-    predictions = predict(network, feed, use_bf16(config.precision, device))
+    bf16 = use_bf16(config.precision, device)
+    predictions = predict(network, feed, bf16, mirror=config.mirror_test)
     return {"top1": predictions.accuracy(feed.labels), "top5": predictions.top5_accuracy}
 
 

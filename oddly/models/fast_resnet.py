@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.parametrize import register_parametrization
 
 from oddly.models.wide_resnet import initialise
 
 PLANES = (64, 128, 256, 512)
+HEAD_FACTOR = 1 / 8  # as in the original
 
 
 class Layer(nn.Module):
@@ -39,11 +41,27 @@ class Residual(nn.Module):
         return x + inside
 
 
+class Times(nn.Module):
+    """A weight that is a fixed multiple of what is stored, and so learns factor² times as fast."""
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, stored: Tensor) -> Tensor:
+        return self.factor * stored
+
+
 class ResNet9(nn.Module):
     """Four layers, the image halved by the last three; residual pairs after the second and last.
 
-    Departures: average pooling in the end where the original takes the maximum, and no fixed
-    factor on the logits. The head is then an ordinary linear layer over averaged ReLUs.
+    At the start 512 averaged ReLUs, much the same for every image, have a squared length of 400,
+    and the loss's curvature along the head grows with it (measured: 88). Momentum overshoots there
+    at any rate above 0.02. The head's factor makes that curvature 0.6.
+
+    Departures: average pooling in the end where the original takes the maximum; the factor is on
+    the head's weight where the original has it on the logits. `fc.weight` then is all there is
+    between features and logits, as q_n takes it.
     """
 
     def __init__(self, num_classes: int, in_channels: int = 3) -> None:
@@ -59,6 +77,7 @@ class ResNet9(nn.Module):
         )
         self.fc = nn.Linear(d, num_classes)
         initialise(self)
+        register_parametrization(self.fc, "weight", Times(HEAD_FACTOR))
 
     def forward(self, x: Tensor) -> Tensor:
         logits: Tensor = self.fc(self.layers(x).mean(dim=(2, 3)))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from oddly.data import Augment, augment, normalise
-from oddly.data.transforms import centre, channel_statistics
+from oddly.data.transforms import blank, centre, channel_statistics
 from tests.waiting import waiting_forbidden
 
 
@@ -112,6 +112,51 @@ def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
         result = augment(on_gpu, how, generator)
         normalise(result, (0.5,) * 3, (0.3,) * 3)
     expected = slow_augment(images, how, torch.Generator("cuda").manual_seed(0))
+    assert torch.equal(result.cpu(), expected)
+
+
+def slow_blank(images: Tensor, side: int, generator: torch.Generator) -> Tensor:
+    """Image by image and pixel by pixel, from the same draws."""
+    number, _, height, width = images.shape
+    rows, columns = (
+        torch.randint(length, (number, 1), generator=generator, device=generator.device).tolist()
+        for length in (height, width)
+    )
+    result = images.clone()
+    for i in range(number):
+        top, left = rows[i][0] - side // 2, columns[i][0] - side // 2
+        for y in range(max(top, 0), min(top + side, height)):
+            for x in range(max(left, 0), min(left + side, width)):
+                result[i, :, y, x] = 0
+    return result
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 5])
+def test_blank_matches_the_slow_twin(side: int) -> None:
+    images = normalise(pictures(50), (0.5,) * 3, (0.3,) * 3)
+    before = images.clone()
+    fast = blank(images, side, torch.Generator().manual_seed(5))
+    assert torch.equal(fast, slow_blank(images, side, torch.Generator().manual_seed(5)))
+    assert torch.equal(images, before)
+
+
+def test_a_blank_square_has_its_size_wherever_it_fits() -> None:
+    """Of 3 x 3 around any pixel of 6 x 5: nine pixels inside, four in a corner; all channels."""
+    gone = blank(torch.ones(2_000, 2, 6, 5), 3, torch.Generator().manual_seed(0)) == 0
+    assert torch.equal(gone[:, 0], gone[:, 1])
+    sizes = gone[:, 0].sum((1, 2))
+    assert set(sizes.tolist()) == {4, 6, 9}
+    assert float((sizes == 9).double().mean()) == pytest.approx(12 / 30, abs=0.04)
+    assert len({tuple(row) for row in gone[:, 0].flatten(1).tolist()}) == 30  # every place
+
+
+@pytest.mark.gpu
+def test_blank_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
+    images = normalise(pictures(64, 3, 8, 8), (0.5,) * 3, (0.3,) * 3)
+    on_gpu = images.cuda()
+    with waiting_forbidden():
+        result = blank(on_gpu, 3, torch.Generator("cuda").manual_seed(0))
+    expected = slow_blank(images, 3, torch.Generator("cuda").manual_seed(0))
     assert torch.equal(result.cpu(), expected)
 
 

@@ -47,6 +47,18 @@ def test_by_hand() -> None:
     assert by_class == [50, 0, None]
 
 
+def test_an_image_and_its_mirror_image_together() -> None:
+    """Logits 4, 0, 0 become 2, 0, 2; and 0, 6, 2 become 1, 6, 1."""
+    feed = make_feed([[4, 0, 0], [0, 6, 2]], [2, 1])
+    plain, both = (predict(FirstPixels(), feed, mirror=mirror) for mirror in (False, True))
+    assert plain.labels.tolist() == [0, 1] and both.labels[1] == 1
+    total = 2 * math.exp(2) + 1
+    assert both.losses[0] == pytest.approx(math.log(total) - 2)
+    assert both.confidences.tolist() == pytest.approx(
+        [math.exp(2) / total, math.exp(6) / (math.exp(6) + 2 * math.exp(1))]
+    )
+
+
 def test_fewer_than_five_classes() -> None:
     predictions = predict(FirstPixels(), make_feed([[1, 0], [0, 1], [5, 0]], [0, 1, 1]))
     assert predictions.top5_accuracy == 100

@@ -12,7 +12,9 @@ from torch.utils.data import Dataset
 from oddly.data import synthetic
 from oddly.data.base import Augment, Split
 from oddly.data.source import ImageFiles
-from oddly.engine.feed import Feed, batch_sizes, make_feed
+from oddly.data.transforms import augment, blank, normalise
+from oddly.engine.config import RunConfig
+from oddly.engine.feed import Feed, batch_sizes, choose_augment, make_feed
 from oddly.errors import InputError
 
 CPU = torch.device("cpu")
@@ -90,9 +92,55 @@ def test_views_are_independent_augmentations() -> None:
 
 def test_without_a_generator_nothing_is_augmented() -> None:
     data = synthetic(per_class=10)
-    feed = Feed(data.train, data.mean, data.std, Augment(pad=2, flip=True), 30, CPU)
+    feed = Feed(data.train, data.mean, data.std, Augment(pad=2, flip=True, cutout=3), 30, CPU)
     first, second = (collect(feed, torch.arange(30))[1] for _ in range(2))
     assert torch.equal(first, second)
+    assert isinstance(data.train.images, Tensor)
+    assert torch.equal(first, normalise(data.train.images, data.mean, data.std))
+
+
+def test_squares_are_blanked_last_and_draw_only_where_asked_for() -> None:
+    data, how = synthetic(per_class=10), Augment(pad=2, flip=True)
+    assert isinstance(data.train.images, Tensor)
+    generator = torch.Generator().manual_seed(4)
+    images = normalise(augment(data.train.images, how, generator), data.mean, data.std)
+    stream = generator.get_state()
+    expected = {0: images, 3: blank(images, 3, generator)}
+    for side, inputs in expected.items():
+        asked = replace(how, cutout=side)
+        feed = Feed(data.train, data.mean, data.std, asked, 30, CPU)
+        fresh = torch.Generator().manual_seed(4)
+        ((_, (made,), _),) = feed.batches(torch.arange(30), fresh)
+        assert torch.equal(made, inputs)
+        assert torch.equal(fresh.get_state(), stream) is (side == 0)
+
+
+def test_the_augmentation_is_the_datas_where_nothing_is_asked_for() -> None:
+    data = replace(synthetic(), augment=Augment(pad=1, flip=True, cutout=2))
+    assert choose_augment(data, RunConfig("mine")) == data
+    asked = choose_augment(data, RunConfig("mine", flip=False, cutout=8))
+    assert asked.augment == Augment(pad=1, flip=False, cutout=8)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (RunConfig("mine", cutout=9), "a cutout of 9 does not fit into 8 x 8 pixels"),
+        (RunConfig("mine", mirror_test=True, flip=False), "synthetic has flip off"),
+    ],
+)
+def test_what_images_are_refused(config: RunConfig, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        choose_augment(synthetic(), config)
+
+
+@pytest.mark.parametrize("options", [{"cutout": 1}, {"mirror_test": True}])
+def test_features_have_no_pixels(options: dict[str, int]) -> None:
+    images = synthetic()
+    features = replace(images.train, images=torch.rand(len(images.train), 5))
+    data = replace(images, train=features, image_shape=(5, 1, 1))
+    with pytest.raises(InputError, match=f"{next(iter(options))} needs images; synthetic holds"):
+        choose_augment(data, RunConfig("mine", **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("workers", [0, 1])

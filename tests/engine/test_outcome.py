@@ -75,6 +75,7 @@ def test_the_summary_agrees_with_the_tables(odd: Run) -> None:
     assert summary["noise"] == {"kind": "uniform", "rate": 0.4, "realised": wrong.mean()}
     assert summary["threshold"] == pytest.approx(table["threshold"].iloc[0], rel=1e-6)
     assert (summary["prune_after"], summary["percentile"]) == (4, 10.0)
+    assert summary["mirror_test"] is False
     assert {"method", "test_accuracy", "seconds", "denoise_seconds", "f1"} <= summary.keys()
     assert 0.8 < summary["average_precision"] <= 1
 

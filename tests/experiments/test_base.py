@@ -118,6 +118,8 @@ def test_changes_of_the_recipe_are_other_runs() -> None:
     assert config.dropout == 0.3 and not config.nesterov and config.settings["prune_after"] == 60
     assert run_name(config) != run_name(FULL.paper("cifar100", noise=0.4))
     assert FULL.config("cifar100", method="odd").settings == {}  # E of our default is found
+    blanked = FULL.changed({"cutout": "8", "mirror_test": "yes"}).trunk("cifar10")
+    assert (blanked.cutout, blanked.mirror_test) == (8, True)
     with pytest.raises(InputError, match="epochs takes int, not 'many'"):
         FULL.changed({"epochs": "many"})
 
