@@ -184,11 +184,17 @@ def test_the_table_of_clean_labels() -> None:
 
 def test_what_it_costs_on_a_gpu() -> None:
     page = (ROOT / "docs/default.md").read_text()
-    assert f"sentinels took {stored('overhead_wrn_28_10.json')['ratio']:.3f}\n" in page
+    cost = stored("overhead_wrn_28_10.json")
+    words = " ".join(page.split())
+    assert f"sentinels took {cost['ratio']:.3f} (`oddly/results" in words
+    assert f"in turn, says {cost['interleaved_ratio']:.3f}," in words
+    assert f"{cost['observe_microseconds']:.0f} µs in each step" in words
     speed = stored("throughput_wrn_28_10.json")
     table = rows("docs/reproduce.md", "| | images/s |")
     shown = [speed["images_per_second"], speed["dataloader_images_per_second"]]
     assert [table[0][1], table[2][1]] == [f"{each:,.0f}" for each in shown]
+    ends = [speed[f"{which}_images_per_second"] for which in ("slowest", "fastest")]
+    assert table[1][1] == " to ".join(f"{each:,.0f}" for each in ends)
 
 
 def test_the_long_run_on_cifar_100() -> None:

@@ -14,7 +14,8 @@ from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
-MOST = 0.5  # of the labels are taken to be wrong when τ is estimated
+# τ is never estimated above this: a network that knows little yet disagrees with right labels too.
+MOST = 0.5
 
 
 @dataclass
@@ -80,7 +81,10 @@ class CoTeaching(Method):
             keep = torch.zeros_like(self.agreed).index_fill(
                 0, self.averages.argsort()[:number], True
             )
-            rule = f"among the {100 * self.rate:.1f} % of largest loss"
+            limit = " (the most that is estimated: give noise_rate)" * (
+                self.noise_rate is None and self.rate == MOST
+            )
+            rule = f"among the {100 * self.rate:.1f} % of largest loss{limit}"
             self.judgement = Judgement.by_mask(keep, self.averages, context.epoch, rule)
 
 

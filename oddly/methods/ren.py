@@ -72,7 +72,8 @@ class Ren(Method):
         values = {name: weight.detach() for name, weight in weights.items()}
         along = dict(zip(weights, direction, strict=True))
         with warnings.catch_warnings(), torch.no_grad():
-            warnings.simplefilter("ignore")  # torch's own, on its first forward mode
+            for category in (FutureWarning, DeprecationWarning):  # torch's own, the first time
+                warnings.simplefilter("ignore", category)
             slopes: Tensor = jvp(losses, (values,), (along,))[1]
         return slopes.float()
 

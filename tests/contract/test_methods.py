@@ -75,7 +75,7 @@ def test_it_learns(method: str, tmp_path: Path) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("method", METHODS)
-def test_it_learns_and_resumes_on_a_gpu(
+def test_it_learns_on_a_gpu_even_when_interrupted(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In bf16, where nothing may stay behind on the CPU."""
