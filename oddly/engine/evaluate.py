@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from oddly.engine.build import Parts
 from oddly.engine.feed import Feed
 
 
@@ -63,3 +65,20 @@ def predict(
         parts.append((predicted, confidence, losses, (top5 == labels[:, None]).any(1)))
     model.train(was_training)
     return Predictions(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))
+
+
+def score_test_set(parts: Parts, by_class: bool = False) -> dict[str, Any]:
+    """Percent; None without a test set, and between tests. By class only at E and at the end."""
+    due = by_class or parts.context.epoch % parts.config.test_every == 0
+    if parts.test_feed is None or not due:
+        return {"test_accuracy": None, "test_accuracy_top5": None}
+    given, classes = parts.test_feed.labels, parts.context.num_classes
+    mirror = parts.config.mirror_test
+    predictions = predict(parts.model, parts.test_feed, parts.bf16, classes, mirror)
+    accuracies: dict[str, Any] = {
+        "test_accuracy": predictions.accuracy(given),
+        "test_accuracy_top5": predictions.top5_accuracy,
+    }
+    if by_class:
+        accuracies["test_accuracy_by_class"] = predictions.accuracy_by_class(given, classes)
+    return accuracies

@@ -22,7 +22,7 @@ from oddly.engine.checkpoint import (
     load_checkpoint,
 )
 from oddly.engine.config import RunConfig
-from oddly.engine.evaluate import predict
+from oddly.engine.evaluate import score_test_set
 from oddly.engine.fast import fast_model, no_search
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.schedule import schedule_factor
@@ -168,7 +168,7 @@ def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher)
         "epoch": epoch + 1,
         "lr": learning_rate(parts.stage_config, context.stage_epoch),
         "train_loss": train_loss,
-        **test_accuracies(parts, by_class=pruned or context.is_last),
+        **score_test_set(parts, by_class=pruned or context.is_last),
         "kept": kept,
         "seconds": time.perf_counter() - begun,
         "images_per_second": kept / train_seconds,
@@ -254,23 +254,6 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time:
     rate = learning_rate(config, time)
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", rate)
-
-
-def test_accuracies(parts: Parts, by_class: bool = False) -> dict[str, Any]:
-    """Percent; None without a test set, and between tests. By class only at E and at the end."""
-    due = by_class or parts.context.epoch % parts.config.test_every == 0
-    if parts.test_feed is None or not due:
-        return {"test_accuracy": None, "test_accuracy_top5": None}
-    given, classes = parts.test_feed.labels, parts.context.num_classes
-    mirror = parts.config.mirror_test
-    predictions = predict(parts.model, parts.test_feed, parts.bf16, classes, mirror)
-    accuracies: dict[str, Any] = {
-        "test_accuracy": predictions.accuracy(given),
-        "test_accuracy_top5": predictions.top5_accuracy,
-    }
-    if by_class:
-        accuracies["test_accuracy_by_class"] = predictions.accuracy_by_class(given, classes)
-    return accuracies
 
 
 def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from oddly.data.base import Augment, Split
-from oddly.engine.evaluate import predict
+from oddly.engine.build import build
+from oddly.engine.config import RunConfig
+from oddly.engine.evaluate import predict, score_test_set
 from oddly.engine.feed import Feed
 
 
@@ -69,3 +71,22 @@ def test_the_model_is_left_in_the_mode_it_was_in(training: bool) -> None:
     model = FirstPixels().train(training)
     predict(model, make_feed([[1, 0]], [0]))
     assert model.training is training
+
+
+class FirstColumns(nn.Module):
+    """Logits = the brightness of the first three columns; of a mirror image, the last three."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return inputs.mean((1, 2))[:, :3]
+
+
+def test_a_mirrored_test_where_the_config_asks_for_it() -> None:
+    accuracies = {}
+    for mirror in (False, True):
+        parts = build(RunConfig("synthetic", flip=True, mirror_test=mirror))
+        parts.model = FirstColumns()
+        assert parts.test_feed
+        expected = predict(parts.model, parts.test_feed, mirror=mirror)
+        accuracies[mirror] = score_test_set(parts)["test_accuracy"]
+        assert accuracies[mirror] == expected.accuracy(parts.test_feed.labels)
+    assert accuracies[False] != accuracies[True]

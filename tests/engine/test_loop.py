@@ -12,13 +12,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import Tensor, nn
 
 from oddly.data import synthetic
 from oddly.engine import checkpoint, loop
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
-from oddly.engine.evaluate import predict
 from oddly.engine.loop import check_finite, check_weights, run_config, train_epoch
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
@@ -198,25 +196,6 @@ def test_not_every_epoch_needs_a_test(tmp_path: Path) -> None:
     shown[0] = None
     assert [row["test_accuracy"] for row in seldom] == shown
     assert [r["train_loss"] for r in seldom] == [r["train_loss"] for r in often]
-
-
-class FirstColumns(nn.Module):
-    """Logits = the brightness of the first three columns; of a mirror image, the last three."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        return inputs.mean((1, 2))[:, :3]
-
-
-def test_a_mirrored_test_where_the_config_asks_for_it() -> None:
-    accuracies = {}
-    for mirror in (False, True):
-        parts = build(RunConfig("synthetic", flip=True, mirror_test=mirror))
-        parts.model = FirstColumns()
-        assert parts.test_feed
-        expected = predict(parts.model, parts.test_feed, mirror=mirror)
-        accuracies[mirror] = loop.test_accuracies(parts)["test_accuracy"]
-        assert accuracies[mirror] == expected.accuracy(parts.test_feed.labels)
-    assert accuracies[False] != accuracies[True]
 
 
 def test_bf16_trains_too(tmp_path: Path) -> None:

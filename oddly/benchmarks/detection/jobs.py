@@ -16,9 +16,8 @@ from oddly.benchmarks.detection.cases import Case, take
 from oddly.data.base import LabelledData
 from oddly.engine.build import TEST_BATCH, Parts
 from oddly.engine.config import RunConfig
-from oddly.engine.evaluate import predict
+from oddly.engine.evaluate import predict, score_test_set
 from oddly.engine.feed import Feed, make_feed
-from oddly.engine.loop import test_accuracies
 from oddly.engine.outcome import describe_verdict
 from oddly.errors import InputError
 from oddly.methods import PRESETS, Batch, Context, StepOutput
@@ -103,7 +102,7 @@ class Denoise(Job):
 
     def describe(self, parts: Parts) -> dict[str, Any]:
         found = describe_verdict(parts.method.verdict, parts.data.class_names)
-        return {**found, **test_accuracies(parts), "denoise_seconds": parts.method.extra_seconds}
+        return {**found, **score_test_set(parts), "denoise_seconds": parts.method.extra_seconds}
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class Plain(Job):
         return {"losses": losses.numpy()}, 0  # the sweep is for our table, not part of it
 
     def describe(self, parts: Parts) -> dict[str, Any]:
-        return dict(test_accuracies(parts))
+        return dict(score_test_set(parts))
 
 
 @dataclass(frozen=True)
