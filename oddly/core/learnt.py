@@ -8,7 +8,7 @@ from oddly.core.cut import ordered_sample, share_of_vague
 
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
 LEARNT = 6.5  # contrast without which no network is believed, …
-VAGUE = 12.0  # … and more, times the share of labels that look wrong but not wholly random
+VAGUE = 13.0  # … and more, times the share of labels that look wrong but not wholly random
 # Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".
 
 

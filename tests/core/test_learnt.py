@@ -210,7 +210,7 @@ def told(verdict: Verdict | None) -> list[str]:
 @pytest.mark.parametrize("plant", [False, True])
 def test_a_loop_that_hardly_learns_is_warned_once(plant: bool) -> None:
     with pytest.warns(UserWarning, match="the network has hardly learnt") as caught:
-        verdict = train_on_digits(epochs=4, learning_rate=0.001, plant=plant)[0].verdict
+        verdict = train_on_digits(epochs=4, learning_rate=0.002, plant=plant)[0].verdict
     assert len(caught) == 1
     assert caught[0].filename == __file__  # where end_epoch was called
     assert verdict is not None and verdict.hardly_learnt
