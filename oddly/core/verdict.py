@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels
+from oddly.core.cut import cut_by_sentinels, known
 from oddly.core.learnt import contrast, contrast_needed
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
+HUGE = 1e30  # no logits of a network that works
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
@@ -195,7 +196,11 @@ def judge_by_sentinels(
     """
     if not len(sentinels.scores):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    if float(sentinels.scores.abs().max()) > HUGE:  # what is added to them would overflow
+        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
     examples = Scored(*(column.cpu() for column in examples))
+    if not len(known(examples.scores)):
+        raise InputError("no example was observed, or the model's outputs are NaN")
     learnt = contrast(sentinels.scores, examples.scores)
     needed = contrast_needed(sentinels.scores, examples.scores, num_classes)
     shifts = find_shifts(examples, sentinels, percentile, num_classes)

@@ -19,6 +19,7 @@ from oddly.core.learnt import LEARNT, VAGUE, contrast, contrast_needed
 from oddly.core.sentinels import Scored, separation
 from oddly.core.verdict import judge_by_sentinels
 from oddly.data import DataOptions, load_data
+from oddly.errors import InputError
 from tests.reference import sentinels as twin
 
 NAN = math.nan
@@ -47,6 +48,8 @@ def test_all_alike_is_no_contrast_and_no_nan() -> None:
 
 
 NOTHING = torch.tensor([NAN, math.inf])
+SEEN = Scored(torch.arange(9.0), torch.arange(9), torch.arange(1, 10))
+UNSEEN = SEEN._replace(scores=torch.full((9,), NAN))
 
 
 @pytest.mark.parametrize(
@@ -66,10 +69,19 @@ def test_numbers_however_large_or_missing_make_numbers(planted: Tensor, scores: 
 
 
 def test_a_verdict_on_huge_scores_has_finite_figures() -> None:
-    verdict = judged(5.0, scale=1e30)
+    verdict = judged(5.0, scale=1e28)
     assert verdict.contrast == pytest.approx(judged(5.0).contrast, rel=1e-4)
     assert verdict.contrast_needed == pytest.approx(judged(5.0).contrast_needed, abs=0.01)
     assert verdict.tell_doubt() is None and 0.15 < verdict.removed_fraction < 0.25
+
+
+def test_scores_near_overflow_and_none_at_all_are_refused() -> None:
+    with pytest.raises(
+        InputError, match=r"scores lie beyond 1e\+30: the model's outputs are broken"
+    ):
+        judged(5.0, scale=1e37)
+    with pytest.raises(InputError, match="no example was observed"):
+        judge_by_sentinels(UNSEEN, UNSEEN.scores, SEEN, 6.0, 3, 10)
 
 
 def two_kinds(wrong_share: float, num_classes: int, apart: float) -> tuple[Tensor, Tensor]:
@@ -120,7 +132,10 @@ def test_why_separation_is_not_asked() -> None:
 
 
 def judged(
-    apart: float = 5.0, scale: float = 1.0, percentile: float = 6.0, **options: float
+    apart: float = 5.0,
+    scale: float = 1.0,
+    percentile: float = 6.0,
+    target_precision: float | None = None,
 ) -> Verdict:
     """By sentinels, of ten classes with 20 % wrong labels."""
     planted, scores = two_kinds(0.2, 10, apart)
@@ -130,7 +145,9 @@ def judged(
         )
         for column in (scores, planted)
     )
-    return judge_by_sentinels(examples, scores, sentinels, percentile, 3, 10, **options)
+    return judge_by_sentinels(
+        examples, scores, sentinels, percentile, 3, 10, False, target_precision
+    )
 
 
 def test_contrast_is_of_the_scores_before_they_are_shifted() -> None:
