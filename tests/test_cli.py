@@ -71,6 +71,14 @@ def test_the_run_folder_and_the_table(oddly: Command, tmp_path: Path) -> None:
     assert run.environment["packages"]["torch"]
 
 
+def test_what_is_not_to_be_trusted_is_said_under_the_table(oddly: Command, tmp_path: Path) -> None:
+    command = ("--device", "cpu", "--out", tmp_path)
+    _, told, progress = oddly("train", "digits", "--noise", 0.4, "--epochs", 2, *command)
+    assert told.count("The network has hardly learnt") == 1 == progress.count("hardly learnt")
+    _, again, _ = oddly("train", "--resume", "--out", tmp_path)  # which has nothing left to do
+    assert "The network has hardly learnt" in again
+
+
 def test_json_is_all_that_stdout_gets(oddly: Command, tmp_path: Path) -> None:
     code, told, _ = oddly("train", "synthetic", *QUICK, "--json", "--out", tmp_path / "run")
     assert code == 0 and json.loads(told) == Run(tmp_path / "run").summary

@@ -48,13 +48,18 @@ def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_p
             Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
     command = ("clean", tmp_path / "photos", "--out", tmp_path / "run", "--model", "resnet8")
     code, told, progress = oddly(*command, "--epochs", 2, "--learning-rate", 0.001)
-    assert code == 0 and progress.count("the network has hardly learnt (contrast") == 1
-    headline = told.splitlines()[0]
-    assert headline.endswith("not to be trusted: the network has hardly learnt")
+    assert code == 0 and progress.count("the network has hardly learnt") == 1
+    headline, sentence = told.splitlines()[:2]
+    assert headline.endswith("but do not trust it:") and sentence in progress
+    assert sentence.startswith("the network has hardly learnt")
     assert 'class="doubt"' in (tmp_path / "run" / "report.html").read_text()
     code, told, _ = oddly("clean", "--resume", "--out", tmp_path / "run", "--json")
     found = json.loads(told)
-    assert found["contrast"] < 4 and found["doubt"].startswith("the network has hardly learnt")
+    assert found["contrast"] < 6.5 and found["doubt"] == sentence
+    again = ("clean", "--resume", "--out", tmp_path / "run", "--export", "ids")
+    code, told, progress = oddly(*again, "--copy-to", tmp_path / "copy")
+    assert sentence in told.splitlines()
+    assert progress.replace("\n", " ").count(", from a verdict not to be trusted") == 2
 
 
 def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def prune_many(examples: int, threads: int, counterfactual: str) -> dict[str, An
     head = nn.Linear(FEATURES, CLASSES)
     logits, labels = draw_batch(min(BLOCK, examples))  # every block has the same losses
     denoiser = Denoiser(examples, CLASSES, prune_after=1, counterfactual=counterfactual)
+    denoiser.warns = False  # nothing is learnt here
     begun = time.perf_counter()
     for index in (torch.arange(i, min(i + BLOCK, examples)) for i in range(0, examples, BLOCK)):
         planted = denoiser.plant(index, labels[: len(index)])

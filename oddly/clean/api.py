@@ -95,12 +95,13 @@ def _hand_out(
     watcher: CleanWatcher,
 ) -> None:
     """Write what was wished for besides the run folder."""
+    doubt = ", from a verdict not to be trusted" if run.doubt else ""
     suspects = suspects_of(run, top)
     for name in export:
-        watcher.note(f"written: {EXPORTS[name](run, suspects)}")
+        watcher.note(f"written: {EXPORTS[name](run, suspects)}{doubt}")
     if copy_to is not None:
         copied = copy_cleaned(run, Path(copy_to), watcher.reading)
-        watcher.note(f"written: {copy_to}, {copied.files:,} examples")
+        watcher.note(f"written: {copy_to}, {copied.files:,} examples{doubt}")
         if note := about_missing(copied.missing):
             watcher.note(note)
 

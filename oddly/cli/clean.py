@@ -141,8 +141,9 @@ def _describe(findings: Findings) -> list[str]:
     lines = [
         f"{findings.suspects:,} of {findings.images:,} images look mislabelled ({share:.1f} %)"
     ]
-    if findings.doubt:  # the whole sentence was told when it was found
-        lines[0] += ", which is not to be trusted: the network has hardly learnt"
+    if findings.doubt:
+        lines[0] += ", but do not trust it:"
+        lines.append(findings.doubt)
     if findings.readmitted:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
     if noise := findings.estimated_noise:

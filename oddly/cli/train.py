@@ -34,6 +34,8 @@ def _show(run: Any, json: bool) -> None:
         print(json_format.dumps(run.summary))
         return
     print_table(summary_table([run]))
+    if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
+        out_console.print(run.doubt, markup=False, highlight=False, soft_wrap=True)
     out_console.print(f"run folder  {run.path}\nreport      {report}", soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.counterfactual import Counterfactual
+from oddly.core.rule import PERCENTILES
 
 ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
 TOLERANCE = 0.01  # F1 that close to the best counts as best
@@ -65,9 +66,9 @@ def cut_by_sentinels(
         threshold = lower_into_gap(ordered, threshold)
         rate = _share_above(ordered, threshold)
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
-    doubt = 2 * _standard_error(rate, len(ordered))
+    error = 2 * _standard_error(rate, len(ordered))
     # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
-    low, high = min(low, rate, mixture.rate) - doubt, max(high, rate) + doubt
+    low, high = min(low, rate, mixture.rate) - error, max(high, rate) + error
     return threshold, (rate, max(low, 0.0), min(high, 1.0))
 
 
@@ -181,6 +182,18 @@ def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mi
     flagged = 1 - torch.searchsorted(ordered, cuts) / len(ordered)
     flagged = flagged.maximum(rate * recall)  # no fewer than are found, lest F1 exceed 1
     return Mixture(cuts, recall, flagged, rate, rate + right >= HOPELESS)
+
+
+def share_of_vague(ordered: Tensor, sentinels: Tensor, num_classes: int) -> float:
+    """Share of examples, in ascending order of score, that look wrong but not wholly random.
+
+    Those above the default percentile of the sentinels, whatever the user's, less the noise rate
+    that the sentinels' upper half implies.
+    """
+    wrapped = Counterfactual(sentinels, "sentinels")
+    _, suspicious = _settle(ordered, wrapped, PERCENTILES["sentinels"], num_classes)
+    _, random = _settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
+    return max(suspicious - random, 0.0)
 
 
 def probe(count: int) -> slice | Tensor:

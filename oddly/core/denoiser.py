@@ -44,6 +44,8 @@ class Denoiser:
     `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do.
     """
 
+    warns = True  # of a verdict not to be trusted; whoever tells of it otherwise says False
+
     def __init__(
         self,
         examples: IndexedDataset | int,
@@ -185,8 +187,8 @@ class Denoiser:
             self.sampler.set_keep(self.verdict.keep)
             if self._dataset is not None:
                 self._dataset.restore()
-                if doubt := self.verdict.tell_doubt():  # nobody may print it in a loop of yours
-                    warnings.warn(doubt, stacklevel=2)
+            if self.warns and (doubt := self.verdict.tell_doubt()):
+                warnings.warn(doubt, stacklevel=2)
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:

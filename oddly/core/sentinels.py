@@ -181,19 +181,6 @@ def separation(planted: Tensor, scores: Tensor) -> float:
     return float((planted.mean() - quartile) / spread.sqrt().clamp(min=1e-12))
 
 
-def contrast(planted: Tensor, scores: Tensor) -> float:
-    """How far the upper half of sentinels' scores lies above the lower half of all examples'.
-
-    In standard deviations of these halves: 2.6 for normal scores that do not differ at all. It
-    depends less than `separation` on how many labels are wrong: these are mostly in the other
-    half, and so are sentinels that hit the true label by accident (often, with two classes).
-    """
-    low, high = ordered_sample(scores), ordered_sample(planted)
-    low, high = low[: (len(low) + 1) // 2], high[len(high) // 2 :]
-    spread = (low.var(correction=0) + high.var(correction=0)) / 2
-    return float((high.mean() - low.mean()) / spread.sqrt().clamp(min=1e-12))
-
-
 def how_many(num_examples: int) -> int:
     """2 %, at least 300, at most 5,000, never more than a tenth of the examples."""
     wanted = min(max(FEWEST, round(SHARE * num_examples)), MOST)

@@ -11,8 +11,9 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels
-from oddly.core.sentinels import Scored, contrast
+from oddly.core.cut import cut_by_sentinels, known
+from oddly.core.learnt import contrast, contrast_needed
+from oddly.core.sentinels import Scored
 from oddly.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
+HUGE = 1e30  # no logits of a network that works
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
-LEARNT = 4.0  # contrast without which no network is believed, …
-VAGUE = 10.0  # … and more, times the share of labels that look wrong but not wholly random
-# Found on trainings with known truth, good and bad ones: docs/default.md, "Whether it has learnt".
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -50,17 +49,16 @@ class Verdict:
     readmitted: int = 0
     """How many were removed at first and taken back (`readmit`)."""
     contrast: float | None = None
-    """How far wrong and right labels lay apart (`sentinels.contrast`); from sentinels only."""
+    """How far wrong and right labels lay apart (`learnt.contrast`); from sentinels only."""
+    contrast_needed: float | None = None
+    """From where on it is believed (`learnt.contrast_needed`)."""
 
     @property
     def hardly_learnt(self) -> bool:
         """Whether planted labels looked so much like others that the network cannot judge any."""
-        return self.contrast is not None and self.contrast < self.contrast_needed
-
-    @property
-    def contrast_needed(self) -> float:
-        rate, low, _ = self.noise_rate or (0.0, 0.0, 0.0)
-        return LEARNT + VAGUE * (rate - low)
+        if self.contrast is None or self.contrast_needed is None:
+            return False
+        return self.contrast < self.contrast_needed
 
     @property
     def removed(self) -> Tensor:
@@ -117,7 +115,8 @@ class Verdict:
         doubt = self.tell_doubt()
         return self.tell_removed() + (f"\n{doubt}" if doubt else "")
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return self.tell_removed() + (", not to be trusted" if self.tell_doubt() else "")
 
     def tell_removed(self) -> str:
         return (
@@ -127,14 +126,14 @@ class Verdict:
         )
 
     def tell_doubt(self) -> str | None:
-        """Why not to trust it, and what to do; None where the network has learnt enough."""
-        if not self.hardly_learnt:
+        """Why not to trust it, and what to do; None where that holds for nothing it removes."""
+        if not self.hardly_learnt or not self.num_removed:
             return None
         return (
-            f"the network has hardly learnt (contrast {self.contrast:.2f},"
-            f" {self.contrast_needed:.2f} is needed), so this verdict is not to be trusted: train"
-            " longer, take a larger network or pretrained features, or look before you remove"
-            " anything"
+            "the network has hardly learnt, or has memorised already (contrast"
+            f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"
+            " to be trusted: prune at another epoch, train longer or with a better network, or"
+            " look before you remove anything"
         )
 
     def tell_readmitted(self) -> str:
@@ -197,8 +196,13 @@ def judge_by_sentinels(
     """
     if not len(sentinels.scores):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    if float(sentinels.scores.abs().max()) > HUGE:  # what is added to them would overflow
+        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
     examples = Scored(*(column.cpu() for column in examples))
+    if not len(known(examples.scores)):
+        raise InputError("no example was observed, or the model's outputs are NaN")
     learnt = contrast(sentinels.scores, examples.scores)
+    needed = contrast_needed(sentinels.scores, examples.scores, num_classes)
     shifts = find_shifts(examples, sentinels, percentile, num_classes)
     shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
@@ -220,6 +224,7 @@ def judge_by_sentinels(
         noise_rate=noise_rate,
         rivals=examples.rivals,
         contrast=learnt,
+        contrast_needed=needed,
     )
     return _decide(verdict, num_classes, strict)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ from torch.utils.data import DataLoader
 from oddly.core import Denoiser, Verdict, denoise
 from oddly.errors import InputError, unknown_name
 
+TRAINERS = {"oddly", "lightning", "lightning_utilities", "transformers", "torch", "contextlib"}
+
 
 def beside(batch: Any, index: Tensor) -> tuple[Any, Tensor]:
     """A way to carry indices: the batch stays as it is."""
@@ -27,6 +30,7 @@ class Feed:
 
     def __init__(self, loader: DataLoader[Any], denoiser: Denoiser) -> None:
         self.loader, self.denoiser = loader, denoiser
+        denoiser.warns = False  # `warn_user` does, where the user is
         self._length = len(loader)
         self.done = 0  # batches of this epoch that were trained on
         self.indices: dict[int, Tensor] = {}  # of batches drawn, by their number in the epoch
@@ -91,8 +95,7 @@ class Feed:
             self.done = 0
             verdict = self.denoiser.end_epoch(model) or verdict
         if verdict and (unseen := int(verdict.scores.isnan().sum())):
-            text = f"{unseen} of {len(verdict.keep)} examples were never seen: they are kept"
-            warnings.warn(text, stacklevel=2)
+            warn_user(f"{unseen} of {len(verdict.keep)} examples were never seen: they are kept")
         return verdict
 
     # To have these tells Lightning that an epoch broken off goes on where it was.
@@ -125,6 +128,14 @@ def count_epochs(
         batches = min(len(loader), limit) if isinstance(limit, int) else int(len(loader) * limit)
         limits.append(math.ceil(steps / max(1, math.ceil(batches / per_step))))
     return min(limits, default=None)
+
+
+def warn_user(text: str) -> None:
+    """Warn at the line of the user's that trains, however deep below it this happens."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in TRAINERS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, stacklevel=level)
 
 
 def warn_without(feed: Feed | None) -> None:

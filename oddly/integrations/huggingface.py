@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import LABEL_KEYS, find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, check_options, count_epochs, warn_without
+from oddly.integrations.feed import Feed, check_options, count_epochs, warn_user, warn_without
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -129,6 +129,8 @@ class _Epochs(TrainerCallback):
         feed, model = self.trainer._oddly_feed, cast(nn.Module, self.trainer.model)
         if feed and (verdict := feed.finish(epochs, model)):
             self.trainer.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
+            if self.trainer.is_world_process_zero() and (doubt := verdict.tell_doubt()):
+                warn_user(doubt)
 
     def _unreached(self, method: str) -> InputError:
         kind = type(self.trainer).__name__

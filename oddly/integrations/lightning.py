@@ -11,11 +11,18 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, beside, check_options, count_epochs, warn_without
+from oddly.integrations.feed import (
+    Feed,
+    beside,
+    check_options,
+    count_epochs,
+    warn_user,
+    warn_without,
+)
 
 try:
     from lightning.pytorch import Callback
-    from lightning.pytorch.utilities import rank_zero_info
+    from lightning.pytorch.utilities import rank_zero_info, rank_zero_only
 except ImportError:
     raise InputError('Lightning is not installed: pip install "oddly[lightning]"') from None
 
@@ -106,7 +113,9 @@ class Denoise(Callback):
 
     def _finish(self, epochs: int, model: Any) -> None:
         if self._feed and self._active and (verdict := self._feed.finish(epochs, model)):
-            rank_zero_info(verdict.tell_removed())  # of a doubt the Denoiser has warned
+            rank_zero_info(verdict.tell_removed())
+            if doubt := verdict.tell_doubt():
+                rank_zero_only(warn_user)(doubt)
 
     def on_train_end(self, trainer: Any, model: Any) -> None:
         warn_without(self._feed if self._active else None)

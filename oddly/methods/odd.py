@@ -82,6 +82,7 @@ class ODD(Method):
             strict=self.strict,
             sampler=context.sampler,
         )
+        self.denoiser.warns = False  # the loop prints the sentence
         self.before.setup(context)
         self.after.setup(context)
 

@@ -81,6 +81,7 @@ def estimated_noise(said: dict[str, Any]) -> list[Fact]:
     note = "labels that look random"
     if noise.get("low") is not None and noise.get("high") is not None:
         note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NARROW}%"
+    note += ", not to be trusted" if said.get("doubt") else ""
     return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NARROW}%", note)]
 
 

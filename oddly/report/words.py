@@ -30,7 +30,8 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     one = removed == 1
     return (
         f"{removed:,} of {examples:,} images {'has' if one else 'have'}"
-        f" {'a label' if one else 'labels'} that look{'s' if one else ''} no better than random."
+        f" {'a label' if one else 'labels'} that look{'s' if one else ''} no better than random"
+        f"{', but this is not to be trusted' if run.doubt else ''}."
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from oddly.core.verdict import LEARNT
+from oddly.core.learnt import LEARNT
 from oddly.data import synthetic
 from oddly.engine.api import train
 from oddly.engine.watch import Watcher

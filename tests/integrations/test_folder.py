@@ -41,8 +41,10 @@ def make_verdict() -> Verdict:
 def test_a_doubt_goes_with_it(tmp_path: Path) -> None:
     sure = save_run(make_verdict(), tmp_path / "sure", NAMES)
     assert sure.doubt is None and sure.summary["contrast"] is None
-    run = save_run(replace(make_verdict(), contrast=2.8), tmp_path / "run", NAMES)
-    assert run.doubt and "hardly learnt (contrast 2.80" in run.doubt
+    run = save_run(
+        replace(make_verdict(), contrast=2.8, contrast_needed=6.5), tmp_path / "run", NAMES
+    )
+    assert run.doubt and "(contrast 2.80, 6.50 is needed)" in run.doubt
     assert run.summary["contrast"] == 2.8
 
 

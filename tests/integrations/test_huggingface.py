@@ -204,6 +204,13 @@ def test_who_stops_early_is_told(tmp_path: Path) -> None:
         trainer.train()
 
 
+def test_who_hardly_learns_is_told_where_train_was_called(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="the network has hardly learnt") as caught:
+        make_trainer(tmp_path, learning_rate=1e-6).train()
+    told = [warning for warning in caught if "hardly learnt" in str(warning.message)]
+    assert len(told) == 1 and told[0].filename == __file__
+
+
 class Stream(IterableDataset[Any]):
     def __iter__(self) -> Any:
         points, given, _ = make_blobs()

@@ -50,10 +50,10 @@ def separation(planted: Sequence[float], scores: Sequence[float]) -> float:
 
 
 def contrast(planted: Sequence[float], scores: Sequence[float]) -> float:
-    """The upper half of the sentinels above the lower half of the examples, in their deviations."""
+    """The sentinels' upper half above the lowest tenth of the examples, in their deviations."""
     high = sorted(x for x in planted if math.isfinite(x))
     low = sorted(x for x in scores if math.isfinite(x))
-    high, low = high[len(high) // 2 :], low[: (len(low) + 1) // 2]
+    high, low = high[len(high) // 2 :], low[: max(1, round(len(low) / 10))]
     spread = math.sqrt((np.var(high) + np.var(low)) / 2)
     return float(np.mean(high) - np.mean(low)) / max(spread, 1e-12)
 

@@ -1,0 +1,82 @@
+"""What docs/default.md says of verdicts not to be trusted, against the stored runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from oddly.core.learnt import LEARNT, SOUND, VAGUE
+
+ROOT = Path(__file__).resolve().parents[1]
+STORED = json.loads((ROOT / "oddly/results/contrast_runs.json").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n## ")[0]
+
+
+def cells(run: dict[str, Any]) -> list[str]:
+    """A row of the table, as the page writes it."""
+    precision, accuracies = "–", "not run"
+    if run["precision"] is not None:
+        precision = f"{run['precision']:.2f}".removeprefix("0")
+    if run["test_accuracy"] is not None:
+        pair = (run["test_accuracy"], run["test_accuracy_plain"])
+        accuracies = ", ".join("not run" if one is None else f"{one:.1f} %" for one in pair)
+    lost = f"{100 * run['right_labels_lost']:.0f} %"
+    return [f"{run['contrast']:.1f}", f"{run['needed']:.1f}", lost, precision, accuracies]
+
+
+def test_the_table_is_what_is_stored() -> None:
+    """Three groups, each headed by words in italics: doubted, not doubted, held out."""
+    rows = [line.strip("| \n").split(" | ") for line in SECTION.splitlines() if line[:2] == "| "]
+    groups: dict[str, dict[str, list[str]]] = {}
+    for name, *rest in rows[1:]:
+        if name.startswith("*"):
+            heading = name.strip("*: ")
+            groups[heading] = {}
+        else:
+            groups[heading][name] = rest
+    runs = [run for run in STORED["runs"] if run["in_the_table"]]
+    for heading, wanted in {
+        "doubted": [run for run in runs if run["doubted"] and not run["held_out"]],
+        "not doubted": [run for run in runs if not run["doubted"] and not run["held_out"]],
+        "held out, doubted": [run for run in runs if run["doubted"] and run["held_out"]],
+        "held out, not doubted": [run for run in runs if not run["doubted"] and run["held_out"]],
+    }.items():
+        assert groups.pop(heading) == {run["training"]: cells(run) for run in wanted}, heading
+    assert not groups
+
+
+def test_the_rule_is_the_one_that_was_measured() -> None:
+    assert STORED["rule"] == {"sound": SOUND, "learnt": LEARNT, "vague": VAGUE}
+    rule = f"{LEARNT:g} + {VAGUE:g} times the share of labels that look"
+    assert rule in " ".join(PAGE.split())
+    for run in STORED["runs"]:
+        below = run["contrast"] < run["needed"] and run["removed"] > 0
+        assert run["doubted"] == below, run["training"]
+        assert run["needed"] >= LEARNT
+
+
+def test_none_of_the_recordings_is_doubted() -> None:
+    recordings = STORED["recordings"]
+    assert f"None of the {len(recordings)} recordings" in SECTION
+    closest = min(recordings, key=lambda one: one["contrast"] / one["needed"])
+    assert closest["contrast"] > closest["needed"]
+    numbers = f"{closest['contrast']:.1f} where {closest['needed']:.1f} is needed"
+    assert numbers in " ".join(SECTION.split())
+
+
+def test_of_those_held_out_the_right_ones_are_doubted() -> None:
+    runs = STORED["runs"]
+    bad = [run["doubted"] for run in runs if run["right_labels_lost"] > 0.2]
+    good = [run["doubted"] for run in runs if run["right_labels_lost"] < 0.1]
+    text = " ".join(SECTION.split())
+    for words in (
+        f"Of all {len(runs)} runs in the file, {len(bad)} lost more than a fifth",
+        f"and {sum(bad)} of these are doubted; {len(good)} lost less than a tenth",
+        f"and {sum(good)} of these are (",
+    ):
+        assert words in text
+    for run in runs:
+        if run["held_out"]:
+            assert run["doubted"] == (run["right_labels_lost"] > 0.2), run["training"]
