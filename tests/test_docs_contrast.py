@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from oddly.core.learnt import LEARNT, SOUND, VAGUE
+from tests.test_docs import ROOT, stored
 
-ROOT = Path(__file__).resolve().parents[1]
-STORED = json.loads((ROOT / "oddly/results/contrast_runs.json").read_text(encoding="utf-8"))
+STORED = stored("contrast_runs.json")
 PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n## ")[0]
 

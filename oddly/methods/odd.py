@@ -53,7 +53,7 @@ class ODD(Method):
     """Stop when a class would be emptied, rather than keep it."""
     rounds: int = 3
     """The first prunes after E. Further ones, evenly spaced from there to the end, take back what
-    the network, not having trained on it since, labels as given. 1: the first alone (the paper)."""
+    the network, not having trained on it since, rather agrees with. 1: the first alone (paper)."""
     retrain: bool = False
     """When all is done, train a new network as long again on what was kept."""
     before: Method = field(default_factory=ERM)

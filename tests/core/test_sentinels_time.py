@@ -17,11 +17,7 @@ NAN = math.nan
 
 @pytest.mark.parametrize("seed", range(4))
 def test_separation_against_the_twin(seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    planted = 2 + torch.randn(30 + seed, generator=generator)
-    scores = 3 * torch.randn(200 + seed, generator=generator)
-    scores[::7] = NAN
-    planted[0] = math.inf
+    planted, scores = twin.draw_scores(seed)
     expected = twin.separation(planted.tolist(), scores.tolist())
     assert separation(planted, scores) == pytest.approx(expected, rel=1e-4)
 

@@ -36,13 +36,13 @@ def test_a_method_of_several_passes_takes_so_much_longer() -> None:
 def test_guessed_for_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
     plain = Estimator(Store(tmp_path))
-    assert plain.seconds(TRUNK, 50_000, 0, 200) == pytest.approx(15 + 200 * 50_000 / 9_500)
+    assert plain.seconds(TRUNK, 50_000, 0, 200) == pytest.approx(15 + 200 * 50_000 / 11_000)
     compiled = Estimator(Store(tmp_path), {"compile": True})
     seconds = compiled.seconds(ODD, 50_000, 74, 200)
-    assert seconds == pytest.approx(15 + 60 + 76 * 50_000 / 9_500)
+    assert seconds == pytest.approx(15 + 30 + 76 * 50_000 / 11_000)
     assert plain.seconds(TRUNK, 50_000, 200, 200) == 0
     slow = FULL.trunk("cifar100", noise=0.4, precision="fp32")
-    assert plain.speed(slow) == pytest.approx(9_500 / 2.5)
+    assert plain.speed(slow) == pytest.approx(11_000 / 2.5)
 
 
 def test_measured_speeds_win(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 
 def plant(
@@ -61,3 +63,12 @@ def contrast(planted: Sequence[float], scores: Sequence[float]) -> float:
 def weigh(separated: float) -> float:
     """How much an epoch of this separation counts."""
     return max(separated, 0.001) ** 8
+
+
+def draw_scores(seed: int) -> tuple[Tensor, Tensor]:
+    """Scores of some sentinels and more examples, a few of them unknown, for twins to compare."""
+    generator = torch.Generator().manual_seed(seed)
+    planted = 2 + torch.randn(30 + seed, generator=generator)
+    scores = 3 * torch.randn(200 + seed, generator=generator)
+    scores[::7], planted[0] = math.nan, math.inf
+    return planted, scores
