@@ -62,8 +62,8 @@ def test_table1_holds_the_papers_numbers() -> None:
     assert sum(number is not None for row in PAPER.values() for number in row) == 40
 
 
-def test_table1_begins_with_the_most_valuable() -> None:
-    jobs = missing_jobs(cells(FULL, 2), Store(Path("nowhere")))
+def test_table1_begins_with_the_most_valuable(nothing_stored: Store) -> None:
+    jobs = missing_jobs(cells(FULL, 2), nothing_stored)
     first = [(j.config.data, j.config.noise, j.config.method, j.config.order_seed) for j in jobs]
     trunk = ("cifar100", 0.4, "odd", 0)
     assert first[:4] == [trunk, trunk, ("cifar100", 0.4, "odd_mixup", 0), trunk]

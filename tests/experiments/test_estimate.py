@@ -33,11 +33,11 @@ def test_a_method_of_several_passes_takes_so_much_longer() -> None:
     assert whole_epochs(config, 0, 200) == pytest.approx(200 * METHODS["ren"].passes)
 
 
-def test_guessed_for_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_guessed_for_a_gpu(monkeypatch: pytest.MonkeyPatch, nothing_stored: Store) -> None:
     monkeypatch.setattr(module, "choose_device", lambda name: torch.device("cuda"))
-    plain = Estimator(Store(tmp_path))
+    plain = Estimator(nothing_stored)
     assert plain.seconds(TRUNK, 50_000, 0, 200) == pytest.approx(15 + 200 * 50_000 / 11_000)
-    compiled = Estimator(Store(tmp_path), {"compile": True})
+    compiled = Estimator(nothing_stored, {"compile": True})
     seconds = compiled.seconds(ODD, 50_000, 74, 200)
     assert seconds == pytest.approx(15 + 30 + 76 * 50_000 / 11_000)
     assert plain.seconds(TRUNK, 50_000, 200, 200) == 0
