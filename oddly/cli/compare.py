@@ -112,6 +112,9 @@ def compare(
         table.add_row(*cells_of(row))
     if done.rows:
         print_table(table)
+    for row in done.rows:
+        if row["doubt"]:
+            out_console.print(f"{row['method']}: {row['doubt']}", highlight=False)
     if missing := done.result["missing"]:
         out_console.print(f"{missing} runs are missing; the same command goes on", highlight=False)
     out_console.print(f"folder  {done.path}\npage    {page}", soft_wrap=True)

@@ -47,11 +47,6 @@ def render(result: Mapping[str, Any]) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells_of(row)) + "</tr>"
         for row in rows
     )
-    failed = "".join(
-        f"<li>{escape(row['method'])}: {escape(row['failure'])}</li>"
-        for row in rows
-        if row["failure"]
-    )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
@@ -60,9 +55,17 @@ def render(result: Mapping[str, Any]) -> str:
         f"<p>{escape(what)}{'; ' + escape(told) if told else ''}. Mean ± standard deviation.</p>"
         f"<h2>Test accuracy</h2><div>{draw(rows)}</div><h2>All figures</h2>"
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        + (f"<h2>Could not run</h2><ul>{failed}</ul>" if failed else "")
+        + list_notes("Not to be trusted", rows, "doubt")
+        + list_notes("Could not run", rows, "failure")
         + "</html>\n"
     )
+
+
+def list_notes(heading: str, rows: Sequence[Mapping[str, Any]], key: str) -> str:
+    """What is said under the key, by method; nothing where nothing is."""
+    noted = [row for row in rows if row.get(key)]  # comparisons older than the key have none
+    items = "".join(f"<li>{escape(row['method'])}: {escape(row[key])}</li>" for row in noted)
+    return f"<h2>{heading}</h2><ul>{items}</ul>" if items else ""
 
 
 def draw(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -37,12 +37,19 @@ def make_row(
             "std": stdev(known) if len(known) > 1 else None,
             "values": known,
         }
+    row["doubt"] = tell_doubts([run.doubt for run in runs])
     row["settings"] = runs[0].config["settings"] if runs else {}
     row["epochs"] = summaries[0]["epochs"] if summaries else None
     row["passes"] = summaries[0]["passes"] if summaries else None
     base = [run.summary["seconds"] for run in yardstick]
     row["cost"] = row["seconds"]["mean"] / mean(base) if base and summaries else None
     return row
+
+
+def tell_doubts(doubts: Sequence[str | None]) -> str | None:
+    """How many of the seeds' verdicts are not to be trusted, and why the first is not."""
+    told = [doubt for doubt in doubts if doubt]
+    return f"{len(told)} of {len(doubts)} verdicts: {told[0]}" if told else None
 
 
 def cells_of(row: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,6 @@ ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
 TOLERANCE = 0.01  # F1 that close to the best counts as best
 GAP = 1 / 3  # of the way down to the kept: an empty stretch that wide separates by itself
 GROWTH = 0.5  # of the removed may be added to get there
-EXCESS = 0.35  # removing that many more than seem to be wrong means: not learnt enough yet
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
 HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
@@ -39,15 +38,17 @@ def cut_by_sentinels(
     percentile: float,
     num_classes: int,
     target_precision: float | None = None,
+    doubted: bool = False,
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
     The rate is the share of examples above the percentile's cut. It speaks of labels that look
     random; human confusions hide better.
 
-    A fixed percentile gives recall away where right and wrong labels hardly overlap, and most
-    right labels where a network has hardly learnt yet: there the cut is the one with the best
-    estimated F1. `target_precision` takes the place of the percentile.
+    A fixed percentile gives recall away where right and wrong labels hardly overlap: there the
+    cut is the one with the best estimated F1. It gives most right labels away where a network has
+    hardly learnt (`doubted`): there no more go than the sentinels' upper half says are wrong.
+    `target_precision` takes the place of the percentile.
     """
     ordered = ordered_sample(scores)
     threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
@@ -58,10 +59,11 @@ def cut_by_sentinels(
         # truth is between the two estimates. Out of reach means to remove nothing.
         likely = mixture._replace(rate=(rate + mixture.rate) / 2)
         threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
+    elif doubted:
+        threshold = max(threshold, _cut_off(ordered, mixture.rate))
+        rate = min(rate, mixture.rate)
     elif best.f1 >= ENOUGH:
         threshold = min(threshold, best.lowest)
-    elif rate > mixture.rate + EXCESS:
-        threshold, rate = best.threshold, mixture.rate
     else:
         threshold = lower_into_gap(ordered, threshold)
         rate = _share_above(ordered, threshold)
@@ -212,6 +214,12 @@ def known(scores: Tensor) -> Tensor:
 def ordered_sample(scores: Tensor) -> Tensor:
     """The same on the CPU, in ascending order."""
     return known(scores).cpu().sort().values
+
+
+def _cut_off(ordered: Tensor, share: float) -> float:
+    """The threshold that no more than this share of ascending scores reaches, ties aside."""
+    kept = math.ceil((1 - share) * len(ordered))
+    return float(ordered[kept]) if kept < len(ordered) else float(ordered[-1]) + 1
 
 
 def _share_above(ordered: Tensor, threshold: float) -> float:

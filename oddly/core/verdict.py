@@ -132,8 +132,8 @@ class Verdict:
         return (
             "the network has hardly learnt, or has memorised already (contrast"
             f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"
-            " to be trusted: prune at another epoch, train longer or with a better network, or"
-            " look before you remove anything"
+            " to be trusted, and only the most suspicious go: prune at another epoch,"
+            " train longer or with a better network, or look before you remove anything"
         )
 
     def tell_readmitted(self) -> str:
@@ -192,7 +192,8 @@ def judge_by_sentinels(
     """The same by margins, against those of sentinels, with allowance for class and rival.
 
     The examples' scores are shifted in place. `target_precision` sets the cut where that share
-    of the removed is expected to be wrong, and the percentile is then what came of it.
+    of the removed is expected to be wrong, and the percentile is then what came of it; so it is
+    where the network has hardly learnt and less is removed.
     """
     if not len(sentinels.scores):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
@@ -207,10 +208,11 @@ def judge_by_sentinels(
     shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
     counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    doubted = learnt < needed
     threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision
+        examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
     )
-    if target_precision is not None:
+    if doubted or target_precision is not None:
         percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
     verdict = Verdict(
         keep=EMPTY,

@@ -51,6 +51,13 @@ def test_the_page_is_whole_and_escaped() -> None:
     assert "3 methods, 3 seeds, 40 epochs asked for; noise 0.4. Mean" in page
 
 
+def test_doubts_and_failures_are_listed_where_there_are_any() -> None:
+    doubted = {**row("odd", 50.0), "doubt": "1 of 1 verdicts: contrast < 6.5."}
+    page = render({**RESULT, "rows": [row("erm", 80.0), doubted]})
+    assert "<h2>Not to be trusted</h2><ul><li>odd: 1 of 1 verdicts: contrast &lt; 6.5.</li>" in page
+    assert "Could not run" not in page and "Not to be trusted" not in render(RESULT)
+
+
 def test_what_is_missing_and_what_was_trained() -> None:
     plan = {**RESULT["plan"], "seeds": 1}  # type: ignore[dict-item]
     page = render({**RESULT, "plan": plan, "training": {"model": "resnet8"}, "missing": 2})

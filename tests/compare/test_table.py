@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oddly.compare import COLUMNS, cells_of, markdown
-from oddly.compare.table import FIGURES
+from oddly.compare.table import FIGURES, tell_doubts
 
 
 def figures(mean: float | None, std: float | None) -> dict[str, Any]:
@@ -29,3 +29,8 @@ def test_markdown() -> None:
     assert len(text) == 3 and all(line.count("|") == len(COLUMNS) + 1 for line in text)
     short = markdown([{"method": "gce", "passes": 4, "cost": 1, **figures(1, None)}], ["seconds"])
     assert "seconds" not in short and short.splitlines()[2].count("|") == len(COLUMNS)
+
+
+def test_doubts_are_counted_and_the_first_is_told() -> None:
+    assert tell_doubts([None, "Hardly learnt.", "Memorised."]) == "2 of 3 verdicts: Hardly learnt."
+    assert tell_doubts([None]) is None and tell_doubts([]) is None

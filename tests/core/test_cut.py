@@ -165,6 +165,7 @@ def draw_mixture(
     target_precision: float | None = None,
     examples: int = 40_000,
     seed: int = 0,
+    doubted: bool = False,
 ) -> Drawn:
     """Examples and a tenth as many sentinels, margins -3 ± 1 if right, `apart` more if wrong.
 
@@ -178,7 +179,7 @@ def draw_mixture(
     wrong = torch.rand(examples, generator=generator) < noise
     hit = torch.rand(examples // 10, generator=generator) < noise / (num_classes - 1)
     scores, sentinels = draw(wrong), Counterfactual.from_losses(draw(~hit), "sentinels")
-    found = cut_by_sentinels(scores, sentinels, percentile, num_classes, target_precision)
+    found = cut_by_sentinels(scores, sentinels, percentile, num_classes, target_precision, doubted)
     return Drawn(scores, sentinels, wrong, *found)
 
 
@@ -242,14 +243,42 @@ def test_the_interval_holds_the_truth_however_few_there_are(examples: int) -> No
     assert sum(held) >= 0.9 * len(held)
 
 
-def test_the_interval_encloses_the_rate_also_where_hardly_anything_is_learnt() -> None:
-    """Right and wrong nearly alike: the rate is then another estimate's, the interval is not."""
-    drawn = draw_mixture(0.02, 100, apart=1.25)
-    by_percentile = drawn.sentinels.threshold(6.0)
-    assert (drawn.scores >= by_percentile).float().mean() > 0.6
-    assert drawn.flagged.float().mean() < 0.5
-    rate, low, high = drawn.noise_rate
-    assert low <= rate <= high
+def test_a_doubted_network_removes_what_the_sentinels_upper_half_vouches_for() -> None:
+    """Ten sentinels; above their median, 5, lie two of 40 examples, so four seem to be wrong.
+
+    Above the percentile's cut, 1, lie twenty. With very many classes no sentinel hits the truth.
+    """
+    sentinels = Counterfactual.from_losses(torch.arange(1.0, 11.0), "sentinels")
+    scores = torch.tensor([0.0] * 20 + [2.0] * 16 + [3.0, 4.0, 7.0, 8.0])
+    trusted, _ = cut_by_sentinels(scores, sentinels, 0.0, MANY)
+    assert int((scores >= trusted).sum()) == 20
+    threshold, (rate, low, high) = cut_by_sentinels(scores, sentinels, 0.0, MANY, doubted=True)
+    assert (threshold, rate) == (3.0, pytest.approx(0.1))
+    assert low <= rate and high > 0.5
+
+
+@pytest.mark.parametrize("num_classes", [3, 10, 100])
+def test_where_right_and_wrong_are_nearly_alike_doubt_spares_the_right_ones(
+    num_classes: int,
+) -> None:
+    for noise in (0.02, 0.2):
+        bold = draw_mixture(noise, num_classes, apart=1.5)
+        shy = draw_mixture(noise, num_classes, apart=1.5, doubted=True)
+        assert shy.flagged.float().mean() < bold.flagged.float().mean() / 1.25
+        assert shy.precision > bold.precision
+        rate, low, high = shy.noise_rate
+        assert low <= rate <= high
+
+
+def test_doubt_never_removes_more() -> None:
+    """Not where right and wrong lie far apart, nor where nothing looks wrong."""
+    for noise in (0.0, 0.3):
+        bold, shy = (draw_mixture(noise, 10, doubted=doubted) for doubted in (False, True))
+        assert shy.threshold >= bold.threshold
+    threshold, _ = cut_by_sentinels(
+        torch.zeros(5), Counterfactual.from_losses(torch.ones(4), "sentinels"), 6.0, 10, None, True
+    )
+    assert threshold >= 1.0
 
 
 def test_examples_never_seen_do_not_count_for_the_noise_rate() -> None:
