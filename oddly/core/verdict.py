@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known
+from oddly.core.cut import cut_by_sentinels, ordered_sample
 from oddly.core.learnt import contrast, contrast_needed
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
@@ -194,15 +194,10 @@ def judge_by_sentinels(
     The examples' scores are shifted in place. `target_precision` sets the cut where that share
     of the removed is expected to be wrong, and the percentile is then what came of it.
     """
-    if not len(sentinels.scores):  # drop_last may leave some out, but not all
-        raise InputError("no sentinel was observed, or the model's outputs are NaN")
-    if float(sentinels.scores.abs().max()) > HUGE:  # what is added to them would overflow
-        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
     examples = Scored(*(column.cpu() for column in examples))
-    if not len(known(examples.scores)):
-        raise InputError("no example was observed, or the model's outputs are NaN")
-    learnt = contrast(sentinels.scores, examples.scores)
-    needed = contrast_needed(sentinels.scores, examples.scores, num_classes)
+    ordered, planted = ordered_sample(examples.scores), ordered_sample(sentinels.scores)
+    _check_observed(ordered, sentinels.scores)
+    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
     shifts = find_shifts(examples, sentinels, percentile, num_classes)
     shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
@@ -227,6 +222,16 @@ def judge_by_sentinels(
         contrast_needed=needed,
     )
     return _decide(verdict, num_classes, strict)
+
+
+def _check_observed(examples: Tensor, sentinels: Tensor) -> None:
+    """Refuse scores from which nothing follows."""
+    if not len(sentinels):  # drop_last may leave some out, but not all
+        raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
+        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
+    if not len(examples):
+        raise InputError("no example was observed, or the model's outputs are NaN")
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
