@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from oddly.core.cut import ENOUGH, estimate_mixture, known, ordered_sample
-from oddly.core.ledger import LossLedger, merge_latest, merge_mean
+from oddly.core.ledger import LossLedger
+from oddly.core.ranks import merge_latest, merge_mean
 
 SHARE = 0.02  # of the examples are planted, but …
 FEWEST, MOST = 300, 5_000  # … not fewer than a percentile needs, nor more than it can use …
