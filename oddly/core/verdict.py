@@ -198,10 +198,7 @@ def judge_by_sentinels(
     ordered, planted = ordered_sample(examples.scores), ordered_sample(sentinels.scores)
     _check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    shifts = find_shifts(examples, sentinels, percentile, num_classes)
-    shift_(examples, shifts)
-    shifted = sentinels.scores + look_up(shifts, sentinels)
-    counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    counterfactual = _allow_for_pairs_(examples, sentinels, percentile, num_classes)
     threshold, noise_rate = cut_by_sentinels(
         examples.scores, counterfactual, percentile, num_classes, target_precision
     )
@@ -232,6 +229,15 @@ def _check_observed(examples: Tensor, sentinels: Tensor) -> None:
         raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
     if not len(examples):
         raise InputError("no example was observed, or the model's outputs are NaN")
+
+
+def _allow_for_pairs_(
+    examples: Scored, sentinels: Scored, percentile: float, num_classes: int
+) -> Counterfactual:
+    """Shift all scores by label and rival: the examples' in place, the sentinels' as returned."""
+    shifts = find_shifts(examples, sentinels, percentile, num_classes)
+    shift_(examples, shifts)
+    return Counterfactual.from_losses(sentinels.scores + look_up(shifts, sentinels), "sentinels")
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
