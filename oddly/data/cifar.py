@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 
 RECIPE = Recipe(model="wrn-28-10", epochs=200, batch_size=128, learning_rate=0.1, weight_decay=5e-4)
 
@@ -136,8 +136,7 @@ def _download(official: _Official, folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fetch(str(folder.parent), download=True)
     except (OSError, RuntimeError, EOFError) as error:  # no network, full disk, broken archive
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{official.name} could not be downloaded: {reason}") from None
+        raise InputError(f"{official.name} could not be downloaded: {first_line(error)}") from None
 
 
 def _is_sound(file: Path, md5: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 
 
 def import_timm() -> Any:
@@ -92,17 +92,17 @@ def _try_one_image(model: nn.Module, in_channels: int, image_size: int) -> None:
 
 
 def _unreachable(name: str, error: Exception) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return InputError(
-        f"the pretrained weights of '{name}' cannot be fetched: {reason[:200]}; give a file with"
-        " --weights FILE"
+        f"the pretrained weights of '{name}' cannot be fetched: {first_line(error)[:200]};"
+        " give a file with --weights FILE"
     )
 
 
 def _misfit(
     name: str, in_channels: int, image_size: int, dropout: float, error: Exception
 ) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     images = f"{in_channels}x{image_size}x{image_size} images"
     with_dropout = f" with dropout {dropout:g}" if dropout else ""
-    return InputError(f"timm model '{name}' cannot be built for {images}{with_dropout}: {reason}")
+    return InputError(
+        f"timm model '{name}' cannot be built for {images}{with_dropout}: {first_line(error)}"
+    )
