@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.flop_counter import FlopCounterMode
 
-from oddly.data.base import Augment, LabelledData, Split
+from oddly.data.base import Augment, LabelledData
 from oddly.data.synthetic import synthetic
 from oddly.engine.build import Parts, build, build_network, choose_device
 from oddly.engine.config import RunConfig
@@ -111,14 +111,8 @@ def measure(
 def make_data(examples: int) -> LabelledData:
     """Random pictures, never zeros, augmented as CIFAR is."""
     data = synthetic(CLASSES, -(-examples // CLASSES), SIDE, test_per_class=1)
-    train = _first(data.train, examples)
-    augment = Augment(pad=4, flip=True)
-    return replace(data, test=None, train=train, true_labels=train.labels, augment=augment)
-
-
-def _first(split: Split, number: int) -> Split:
-    assert isinstance(split.images, Tensor)
-    return Split(split.images[:number], split.labels[:number], split.ids[:number])
+    data = data.take(torch.arange(examples))
+    return replace(data, test=None, augment=Augment(pad=4, flip=True))
 
 
 def time_ours(parts: Parts, work: Workload) -> tuple[list[float], float]:

@@ -14,9 +14,8 @@ import numpy as np
 from oddly.clean.duplicates import Duplicates
 from oddly.copying import Copied, Progress, check_destination, copy_files
 from oddly.data.base import LabelledData
-from oddly.data.listing import shown
 from oddly.data.source import ImageSource
-from oddly.errors import InputError
+from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
 from oddly.records import Run, RunWriter, choose_pictured, write_atomic
 

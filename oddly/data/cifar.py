@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
+from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split, find_folder
 from oddly.errors import InputError, first_line
 
 RECIPE = Recipe(model="wrn-28-10", epochs=200, batch_size=128, learning_rate=0.1, weight_decay=5e-4)
@@ -106,17 +106,6 @@ def _load(official: _Official, options: DataOptions) -> LabelledData:
         recipe=RECIPE,
         confused_with=confused_with,
     )
-
-
-def find_folder(name: str, options: DataOptions) -> Path:
-    """The official folder below the data directory, or that directory where it is the folder."""
-    root = data_directory(options)
-    return root if root.name == name and root.is_dir() else root / name
-
-
-def data_directory(options: DataOptions) -> Path:
-    """--data-dir, by default `data` below the working directory."""
-    return Path("data") if options.data_dir is None else options.data_dir
 
 
 def _download(official: _Official, folder: Path) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oddly.data.base import DataOptions, LabelledData, check_labels
-from oddly.data.cifar import data_directory, load_cifar10, load_cifar100
+from oddly.data.base import DataOptions, LabelledData, check_labels, data_directory
+from oddly.data.cifar import load_cifar10, load_cifar100
 from oddly.data.listing import first_few
 from oddly.errors import InputError, first_line
 

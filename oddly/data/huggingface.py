@@ -16,10 +16,10 @@ import torch
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import first_few, natural, shown, storable
+from oddly.data.listing import first_few, natural, storable
 from oddly.data.source import ImageSource
 from oddly.data.table import LABEL_COLUMNS
-from oddly.errors import InputError, first_line
+from oddly.errors import InputError, first_line, shown
 from oddly.pictures import Unreadable
 
 IMAGE_COLUMNS = ("image", "img", "picture", "photo")

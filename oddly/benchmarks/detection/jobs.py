@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from oddly.benchmarks.detection.cases import Case, take
+from oddly.benchmarks.detection.cases import Case
 from oddly.data.base import LabelledData
 from oddly.engine.build import TEST_BATCH, Parts
 from oddly.engine.config import RunConfig
@@ -265,15 +265,13 @@ class Fold(Job):
         return by_class[self.part - 1 :: FOLDS].sort().values
 
     def select(self, data: LabelledData) -> LabelledData:
-        assert data.true_labels is not None
         inside = torch.ones(len(data.train), dtype=torch.bool)
         inside[self.held_out(data)] = False
-        index = inside.nonzero().flatten()
-        return replace(data, train=take(data.train, index), true_labels=data.true_labels[index])
+        return data.take(inside.nonzero().flatten())
 
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         index = self.held_out(data)
-        split = take(data.train, index)
+        split = data.train.take(index)
         feed = make_feed(data, split, TEST_BATCH, parts.device, 0)
         found = probabilities(parts.model, feed, parts.bf16)
         return {"index": index.int().numpy(), "probabilities": found.half().numpy()}, len(index)
