@@ -152,10 +152,9 @@ def _read_saved(folder: Path) -> dict[str, _Table]:
     splits = loaded if isinstance(loaded, dict) else {"train": loaded}
     made = {}
     for name, split in splits.items():
-        if split._indices is not None:  # shuffled or filtered: put the rows in their order
-            split = split.flatten_indices(keep_in_memory=True)
         names = {k: f.names for k, f in split.features.items() if hasattr(f, "names")}
-        made[name] = _Table(split.data.table, names)
+        # Rows in the order that shuffling and filtering left; images stay as they are stored.
+        made[name] = _Table(split.with_format("arrow")[:], names)
     return made
 
 
