@@ -34,13 +34,6 @@ def nearest_timm_names(name: str) -> list[str]:
     return get_close_matches(name, names, n=1, cutoff=0.5)
 
 
-def build_timm_model(
-    name: str, num_classes: int, in_channels: int, image_size: int, dropout: float = 0.0
-) -> nn.Module:
-    """A freshly initialised timm network."""
-    return create_timm_model(name, num_classes, in_channels, image_size, dropout)
-
-
 def create_timm_model(
     name: str,
     num_classes: int,
