@@ -19,8 +19,6 @@ from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
 from oddly.records import Run, RunWriter, choose_pictured, write_atomic
 
-TABLES = ("verdicts.csv", "unreadable.csv", "duplicates.csv")
-
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table that spreadsheets open, whole or not at all."""

@@ -98,7 +98,8 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
         raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
-def _parse_bool(value: Any) -> bool:
+def parse_bool(value: Any) -> bool:
+    """From the usual words; `KeyError` for any other."""
     if isinstance(value, bool):
         return value
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
@@ -110,7 +111,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
     "float": float,
     "str": str,
-    "bool": _parse_bool,
+    "bool": parse_bool,
 }
 
 __all__ = [
@@ -124,5 +125,6 @@ __all__ = [
     "StepOutput",
     "Trusted",
     "build_method",
+    "parse_bool",
     "settings_of",
 ]
