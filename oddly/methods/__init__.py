@@ -69,6 +69,11 @@ def settings_of(name: str) -> dict[str, str]:
     return {name: kind for name, kind in kinds if kind.split(" | ")[0] in _PARSERS}
 
 
+def read_settings(name: str, method: Method) -> dict[str, Any]:
+    """The settings that a method has, given or by default."""
+    return {setting: getattr(method, setting) for setting in settings_of(name)}
+
+
 def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[str]]:
     """The method under its settings, and a note for each setting that only other methods know."""
     known = settings_of(name)
@@ -126,5 +131,6 @@ __all__ = [
     "Trusted",
     "build_method",
     "parse_bool",
+    "read_settings",
     "settings_of",
 ]
