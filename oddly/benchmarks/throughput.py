@@ -66,37 +66,18 @@ def measure(
     chosen = choose_device(device)
     work = WORKLOADS.get(chosen.type, WORKLOADS["cpu"])
     work = replace(work, model=model or work.model, steps=steps or work.steps)
-    compile = chosen.type == "cuda" if compile is None else compile
     data = make_data(work.steps * batch_size)
-    config = RunConfig(
-        data.name,
-        model=work.model,
-        epochs=work.rounds + 2,
-        batch_size=batch_size,
-        learning_rate=0.01,
-        weight_decay=5e-4,
-        device=chosen.type,
-        compile=compile,
-        # The verdict never comes: every epoch is a whole one, with the ledger on.
-        settings={**PRESETS["paper"], "prune_after": work.rounds + 2},
-    )
+    compile = chosen.type == "cuda" if compile is None else compile
+    config = make_config(data.name, work, batch_size, chosen.type, compile)
     with torch.random.fork_rng():
         parts = build(config, data)
         ours, first = time_ours(parts, work)
         theirs = time_theirs(config, data, chosen, work, workers)
         flops = count_flops(parts)
         ceiling = time_matmul(chosen, parts.bf16)
-    rate, other = (work.steps * batch_size / median(each) for each in (ours, theirs))
     return {
-        "images_per_second": rate,
-        "dataloader_images_per_second": other,
-        "ratio": rate / other,
-        "teraflops": rate * flops / 1e12,
-        "matmul_teraflops": ceiling / 1e12,
-        "share_of_matmul": rate * flops / ceiling,
+        **summarise(len(data.train), ours, theirs, flops, ceiling),
         "first_round_seconds": first,
-        "fastest_images_per_second": work.steps * batch_size / min(ours),
-        "slowest_images_per_second": work.steps * batch_size / max(ours),
         "n": len(ours),
         "model": work.model,
         "batch_size": batch_size,
@@ -105,6 +86,41 @@ def measure(
         "compile": compile,
         "dataloader_workers": workers,
         **environment(describe_device(chosen)),
+    }
+
+
+def make_config(
+    name: str, work: Workload, batch_size: int, device: str, compile: bool
+) -> RunConfig:
+    """A run whose verdict never comes: every epoch is a whole one, with the ledger on."""
+    never = work.rounds + 2
+    return RunConfig(
+        name,
+        model=work.model,
+        epochs=never,
+        batch_size=batch_size,
+        learning_rate=0.01,
+        weight_decay=5e-4,
+        device=device,
+        compile=compile,
+        settings={**PRESETS["paper"], "prune_after": never},
+    )
+
+
+def summarise(
+    images: int, ours: list[float], theirs: list[float], flops: float, ceiling: float
+) -> dict[str, float]:
+    """Rates from the seconds of rounds of so many images; flops of one, and the most per second."""
+    rate, other = (images / median(each) for each in (ours, theirs))
+    return {
+        "images_per_second": rate,
+        "dataloader_images_per_second": other,
+        "ratio": rate / other,
+        "teraflops": rate * flops / 1e12,
+        "matmul_teraflops": ceiling / 1e12,
+        "share_of_matmul": rate * flops / ceiling,
+        "fastest_images_per_second": images / min(ours),
+        "slowest_images_per_second": images / max(ours),
     }
 
 
