@@ -139,6 +139,25 @@ class Verdict:
     def tell_readmitted(self) -> str:
         return f"{self.readmitted:,} examples readmitted so far, {self.num_removed:,} stay removed"
 
+    def summary(self) -> dict[str, Any]:
+        """In plain values, under the names that a run's summary.json has for them."""
+        rates = self.noise_rate
+        return {
+            "threshold": self.threshold,
+            "prune_after": self.epoch,
+            "percentile": self.percentile,
+            "counterfactual": self.counterfactual.source,
+            "readmitted": self.readmitted,
+            "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
+            "contrast": self.contrast,
+            "doubt": self.tell_doubt(),
+        }
+
+    def origin(self) -> dict[str, Any]:
+        """Where the threshold came from, as a run's counterfactual.json has it."""
+        found = {"percentile": self.percentile, "threshold": self.threshold, "epoch": self.epoch}
+        return {**self.counterfactual.summary(), **found}
+
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values only, for a checkpoint."""
         return {**vars(self), "counterfactual": dict(vars(self.counterfactual))}
