@@ -34,12 +34,12 @@ def find_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
     if num_classes > MOST_CLASSES:
         return shifts
     few = probe(len(examples.scores))
-    sampled = Scored(*(column[few].cpu() for column in examples)).known()
-    sampled, sentinels = (
+    probed = Scored(*(column[few].cpu() for column in examples)).known()
+    probed, sentinels = (
         group._replace(scores=group.scores + look_up(shifts, group))
-        for group in (sampled, sentinels)
+        for group in (probed, sentinels)
     )
-    return shifts + pair_shifts(sampled, sentinels, percentile, num_classes)
+    return shifts + pair_shifts(probed, sentinels, percentile, num_classes)
 
 
 def class_offsets(sentinels: Scored, num_classes: int) -> Tensor:

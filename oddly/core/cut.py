@@ -49,7 +49,7 @@ def cut_by_sentinels(
     right labels where a network has hardly learnt yet: there the cut is the one with the best
     estimated F1. `target_precision` takes the place of the percentile.
     """
-    ordered = ordered_sample(scores)
+    ordered = known_in_order(scores)
     threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     best = mixture.best_cut()
@@ -209,8 +209,8 @@ def known(scores: Tensor) -> Tensor:
     return scores[scores.isfinite()]
 
 
-def ordered_sample(scores: Tensor) -> Tensor:
-    """The same on the CPU, in ascending order."""
+def known_in_order(scores: Tensor) -> Tensor:
+    """`known` on the CPU, in ascending order."""
     return known(scores).cpu().sort().values
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, ordered_sample
+from oddly.core.cut import cut_by_sentinels, known_in_order
 from oddly.core.learnt import contrast, contrast_needed
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
@@ -214,7 +214,7 @@ def judge_by_sentinels(
     of the removed is expected to be wrong, and the percentile is then what came of it.
     """
     examples = Scored(*(column.cpu() for column in examples))
-    ordered, planted = ordered_sample(examples.scores), ordered_sample(sentinels.scores)
+    ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     _check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
     counterfactual = _allow_for_pairs_(examples, sentinels, percentile, num_classes)

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from oddly.core import Denoiser, Verdict, denoise, learnt
-from oddly.core.cut import ordered_sample, share_of_vague
+from oddly.core.cut import known_in_order, share_of_vague
 from oddly.core.learnt import LEARNT, VAGUE
 from oddly.core.sentinels import Scored, separation
 from oddly.core.verdict import judge_by_sentinels
@@ -27,11 +27,11 @@ NAN = math.nan
 
 def contrast(planted: Tensor, scores: Tensor) -> float:
     """Of scores as they come."""
-    return learnt.contrast(ordered_sample(planted), ordered_sample(scores))
+    return learnt.contrast(known_in_order(planted), known_in_order(scores))
 
 
 def contrast_needed(planted: Tensor, scores: Tensor, num_classes: int) -> float:
-    return learnt.contrast_needed(ordered_sample(planted), ordered_sample(scores), num_classes)
+    return learnt.contrast_needed(known_in_order(planted), known_in_order(scores), num_classes)
 
 
 @pytest.mark.parametrize("seed", range(4))
