@@ -65,6 +65,10 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOMES[name]), name)
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 class _Package(ModuleType):
     """Keeps `oddly.clean` the function: importing the room of that name would take its place."""
 

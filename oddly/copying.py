@@ -25,11 +25,15 @@ class Copied:
 
 def check_destination(destination: Path, root: Path | str) -> None:
     """Refuse a place where something lies already, or that is part of the dataset below `root`."""
-    if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
-        raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
+    check_empty(destination)
     real, root = Path(os.path.realpath(destination)), Path(os.path.realpath(root))
     if real == root or root in real.parents:
         raise InputError(f"{destination} lies inside the dataset itself; choose another --copy-to")
+
+
+def check_empty(destination: Path) -> None:
+    if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
+        raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
 
 
 def copy_files(

@@ -18,6 +18,11 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind} '{name}'; {hint}")
 
 
+def first_line(error: Exception) -> str:
+    """What somebody else's error says, on one line; its kind where it says nothing."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def shown(name: str) -> str:
     """A name that stays on its line, whatever bytes the file system allowed in it."""
     return name if name.isprintable() else ascii(name)[1:-1]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from oddly.errors import shown
+from oddly.errors import first_line, shown
 
 SIDE = 96
 """Longest side of a small picture, in pixels."""
@@ -132,8 +132,7 @@ def _reason(error: Exception) -> str:
     """A few words on one line, without the path the caller knows anyway."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    lines = str(error).splitlines()
-    return shown(lines[0])[:100] if lines and lines[0] else type(error).__name__
+    return shown(first_line(error))[:100]
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -94,7 +94,7 @@ class TerminalWatcher(Watcher):
         self.progress.start()
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
-        self.epoch, self.share = epoch, 1 / max(steps, 1)
+        self.share = 1 / max(steps, 1)  # of an epoch, that a step is
 
     def step(self, examples: int) -> None:
         if self.progress:

@@ -13,7 +13,9 @@ import pytest
 from PIL import Image
 
 from oddly import cli
+from oddly.data import NOISES
 from oddly.engine.config import RunConfig
+from oddly.methods import METHODS
 from oddly.records import Run
 from tests.command import QUICK, Command
 
@@ -159,11 +161,14 @@ def test_tensorboard(oddly: Command, tmp_path: Path) -> None:
 
 
 def test_report(oddly: Command, tmp_path: Path) -> None:
-    command = ("train", "synthetic", "--epochs", 1, "--method", "erm", "--out", tmp_path / "run")
-    assert oddly(*command)[0] == 0
-    code, told, _ = oddly("report", tmp_path / "run", "--out", tmp_path / "page.html")
-    assert code == 0 and told.strip() == str(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text().startswith("<!")
+    """Also in a folder whose name a terminal could take for a colour."""
+    folder = tmp_path / "[red]"
+    command = ("train", "synthetic", "--epochs", 1, "--method", "erm", "--out", folder / "run")
+    code, told, _ = oddly(*command)
+    assert code == 0 and f"run folder  {folder / 'run'}" in told
+    code, told, _ = oddly("report", folder / "run", "--out", folder / "page.html")
+    assert code == 0 and told.strip() == str(folder / "page.html")
+    assert (folder / "page.html").read_text().startswith("<!")
 
 
 @pytest.mark.parametrize("columns", [80, 120])
@@ -191,6 +196,11 @@ def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
         assert field.name in options, f"oddly train lacks --{field.name.replace('_', '-')}"
         if field.name not in ("noise_seed", "init_seed", "order_seed"):  # --seed sets them
             assert options[field.name] == field.default
+
+
+def test_help_names_every_method_and_noise() -> None:
+    for told, known in ((cli.train.METHODS, METHODS), (cli.train.NOISES, NOISES)):
+        assert set(re.findall(r"\w+", told)) - {"or"} == set(known)
 
 
 def test_a_bare_command_shows_help(oddly: Command) -> None:

@@ -48,6 +48,10 @@ def test_every_public_name_is_there(name: str) -> None:
     assert thing.__doc__
 
 
+def test_whoever_asks_what_there_is_sees_the_public_names_alone() -> None:
+    assert [name for name in dir(oddly) if not name.startswith("_")] == oddly.__all__
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'oddly' has no attribute 'purify'"):
         _ = oddly.purify

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -103,6 +104,20 @@ def test_imports_keep_their_direction(file: Path) -> None:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(PACKAGE).as_posix())
 def test_no_file_is_longer_than_300_lines(file: Path) -> None:
     assert len(file.read_text(encoding="utf-8").splitlines()) <= 300
+
+
+def test_the_core_can_be_read_in_the_order_it_says() -> None:
+    """Every file is named, both there and on the page, after those that it builds on."""
+    core = PACKAGE / "core"
+    said = ast.get_docstring(ast.parse((core / "__init__.py").read_text(encoding="utf-8"))) or ""
+    order = re.findall(r"\w+", said.partition("order: ")[2])
+    assert sorted(order) == sorted({file.stem for file in core.glob("*.py")} - {"__init__"})
+    page = (PACKAGE.parent / "docs/how_it_works.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\*\*`(\w+)\.py`\*\*", page, re.MULTILINE)) == set(order)
+    for place, name in enumerate(order):
+        modules = imported(ast.parse((core / f"{name}.py").read_text("utf-8")), "oddly.core")
+        below = {m.removeprefix("oddly.core.") for m in modules if m.startswith("oddly.core.")}
+        assert below <= set(order[:place]), name
 
 
 def test_records_and_report_load_without_torch() -> None:

@@ -83,8 +83,8 @@ def measure(
     and without it, run in turn: it includes everything, but also the machine's own unrest.
     """
     chosen = choose_device(device)
-    work = WORKLOADS.get(chosen.type, WORKLOADS["cpu"])
-    work = Workload(model or work.model, steps or work.steps, rounds or work.rounds)
+    usual = WORKLOADS.get(chosen.type, WORKLOADS["cpu"])
+    work = Workload(model or usual.model, steps or usual.steps, rounds or usual.rounds)
     data = make_data(work.steps * batch_size)
     base = RunConfig(
         data.name,
@@ -101,11 +101,9 @@ def measure(
     return {
         **summarise(pairs, work.steps),
         "examples": len(data.train),
-        "model": work.model,
+        **vars(work),
         "batch_size": batch_size,
-        "steps": work.steps,
         "prune_after": prune_after,
-        "rounds": work.rounds,
         "precision": "bf16" if pairs[0][0].parts.bf16 else "fp32",
         **environment(describe_device(chosen)),
     }

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 from torch.utils.flop_counter import FlopCounterMode
 
-from oddly.data.base import Augment, LabelledData, Split
+from oddly.data.base import Augment, LabelledData
 from oddly.data.synthetic import synthetic
 from oddly.engine.build import Parts, build, build_network, choose_device
 from oddly.engine.config import RunConfig
@@ -66,37 +66,18 @@ def measure(
     chosen = choose_device(device)
     work = WORKLOADS.get(chosen.type, WORKLOADS["cpu"])
     work = replace(work, model=model or work.model, steps=steps or work.steps)
-    compile = chosen.type == "cuda" if compile is None else compile
     data = make_data(work.steps * batch_size)
-    config = RunConfig(
-        data.name,
-        model=work.model,
-        epochs=work.rounds + 2,
-        batch_size=batch_size,
-        learning_rate=0.01,
-        weight_decay=5e-4,
-        device=chosen.type,
-        compile=compile,
-        # The verdict never comes: every epoch is a whole one, with the ledger on.
-        settings={**PRESETS["paper"], "prune_after": work.rounds + 2},
-    )
+    compile = chosen.type == "cuda" if compile is None else compile
+    config = make_config(data.name, work, batch_size, chosen.type, compile)
     with torch.random.fork_rng():
         parts = build(config, data)
         ours, first = time_ours(parts, work)
         theirs = time_theirs(config, data, chosen, work, workers)
         flops = count_flops(parts)
         ceiling = time_matmul(chosen, parts.bf16)
-    rate, other = (work.steps * batch_size / median(each) for each in (ours, theirs))
     return {
-        "images_per_second": rate,
-        "dataloader_images_per_second": other,
-        "ratio": rate / other,
-        "teraflops": rate * flops / 1e12,
-        "matmul_teraflops": ceiling / 1e12,
-        "share_of_matmul": rate * flops / ceiling,
+        **summarise(len(data.train), ours, theirs, flops, ceiling),
         "first_round_seconds": first,
-        "fastest_images_per_second": work.steps * batch_size / min(ours),
-        "slowest_images_per_second": work.steps * batch_size / max(ours),
         "n": len(ours),
         "model": work.model,
         "batch_size": batch_size,
@@ -108,17 +89,46 @@ def measure(
     }
 
 
+def make_config(
+    name: str, work: Workload, batch_size: int, device: str, compile: bool
+) -> RunConfig:
+    """A run whose verdict never comes: every epoch is a whole one, with the ledger on."""
+    never = work.rounds + 2
+    return RunConfig(
+        name,
+        model=work.model,
+        epochs=never,
+        batch_size=batch_size,
+        learning_rate=0.01,
+        weight_decay=5e-4,
+        device=device,
+        compile=compile,
+        settings={**PRESETS["paper"], "prune_after": never},
+    )
+
+
+def summarise(
+    images: int, ours: list[float], theirs: list[float], flops: float, ceiling: float
+) -> dict[str, float]:
+    """Rates from the seconds of rounds of so many images; flops of one, and the most per second."""
+    rate, other = (images / median(each) for each in (ours, theirs))
+    return {
+        "images_per_second": rate,
+        "dataloader_images_per_second": other,
+        "ratio": rate / other,
+        "teraflops": rate * flops / 1e12,
+        "matmul_teraflops": ceiling / 1e12,
+        "share_of_matmul": rate * flops / ceiling,
+        "fastest_images_per_second": images / min(ours),
+        "slowest_images_per_second": images / max(ours),
+    }
+
+
 def make_data(examples: int) -> LabelledData:
     """Random pictures, never zeros, augmented as CIFAR is."""
     data = synthetic(CLASSES, -(-examples // CLASSES), SIDE, test_per_class=1)
-    train = _first(data.train, examples)
-    augment = Augment(pad=4, flip=True)
-    return replace(data, test=None, train=train, true_labels=train.labels, augment=augment)
-
-
-def _first(split: Split, number: int) -> Split:
-    assert isinstance(split.images, Tensor)
-    return Split(split.images[:number], split.labels[:number], split.ids[:number])
+    data = data.take(torch.arange(examples))
+    return replace(data, test=None, augment=Augment(pad=4, flip=True))
 
 
 def time_ours(parts: Parts, work: Workload) -> tuple[list[float], float]:

@@ -37,7 +37,7 @@ from oddly.engine.loop import run_config
 from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
 from oddly.errors import InputError, unknown_name
-from oddly.methods import build_method, settings_of
+from oddly.methods import build_method, read_settings
 from oddly.records import Run, RunWriter, environment
 from oddly.report import write_report
 
@@ -167,8 +167,7 @@ def _name_device(device: torch.device) -> str:
 def _complete(config: RunConfig) -> dict[str, Any]:
     """What config.json holds: also the method's settings that nobody gave."""
     method, _ = build_method(config.method, config.settings)
-    settings = {name: getattr(method, name) for name in settings_of(config.method)}
-    return {**config.to_dict(), "settings": settings}
+    return {**config.to_dict(), "settings": read_settings(config.method, method)}
 
 
 def _resumed(

@@ -30,11 +30,11 @@ def _check_rule(config: RunConfig, examples: int) -> None:
     method, _ = build_method(config.method, config.settings)
     if isinstance(method, ODD):
         Rule.choose(
-            examples >= SMALLEST,
-            method.counterfactual,
-            method.statistic,
-            method.percentile,
-            config.epochs,
-            method.prune_after,
-            method.target_precision,
+            can_plant=examples >= SMALLEST,
+            counterfactual=method.counterfactual,
+            statistic=method.statistic,
+            percentile=method.percentile,
+            epochs=config.epochs,
+            prune_after=method.prune_after,
+            target_precision=method.target_precision,
         )

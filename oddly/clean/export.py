@@ -11,8 +11,8 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from oddly.clean.leave import data_root, locate, write_csv
-from oddly.records import Run, write_atomic, write_json
+from oddly.clean.leave import data_root, locate
+from oddly.records import Run, write_atomic, write_csv, write_json
 
 
 def export_ids(run: Run, suspects: pd.DataFrame) -> Path:

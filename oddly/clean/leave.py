@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from oddly.clean.duplicates import Duplicates
-from oddly.copying import Copied, Progress, check_destination, copy_files
+from oddly.copying import Copied, Progress, check_destination, check_empty, copy_files
 from oddly.data.base import LabelledData
-from oddly.data.listing import shown
 from oddly.data.source import ImageSource
-from oddly.errors import InputError
+from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
-from oddly.records import Run, RunWriter, choose_pictured, write_atomic
-
-TABLES = ("verdicts.csv", "unreadable.csv", "duplicates.csv")
-
-
-def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table that spreadsheets open, whole or not at all."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    write_atomic(path, text.getvalue())
+from oddly.records import Run, RunWriter, choose_pictured, write_atomic, write_csv
 
 
 def write_unreadable(folder: Path, unreadable: Mapping[str, str]) -> None:
@@ -82,8 +67,8 @@ def check_copy_to(target: Path, source: str) -> None:
         raise InputError(f"{target} is there already; choose another --copy-to")
     if os.path.isdir(source):
         check_destination(target, source)
-    elif target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{target} is not an empty folder; choose another --copy-to")
+    else:
+        check_empty(target)
 
 
 def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Copied:

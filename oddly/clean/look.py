@@ -51,7 +51,7 @@ def look(
     assert isinstance(source, ImageSource)
     digests: Sequence[bytes] = ()
     bad: Mapping[int, str]
-    if config.backbone and not config.fine_tune:
+    if config.frozen:
         cache = FeatureCache(folder / FEATURES, _key(config))
         found = embed_images(source, lambda: frozen_backbone(config), device, cache, tell)
         cache.drop_unused()

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
-from oddly.core.sentinels import how_many
+from oddly.core.sentinels import SMALLEST, how_many
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe
@@ -18,7 +18,6 @@ TINY = 16  # pixels: images below hold nothing that a network trained on photogr
 SMALL = 64  # pixels: below, a network from scratch takes them as they are
 BACKBONE_SIZE = 160  # also for images of 32 pixels: at 128 and 96 fewer wrong labels were found
 TUNE_EPOCHS = 12
-FEW = 300  # images: with fewer, no sentinels can be planted
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ def _explain(
 
     side = "unknown size" if found.short_side is None else f"{found.short_side} px"
     network, size_reason = _describe_network(config)
-    few = found.images < FEW and config.settings.get("counterfactual") != "sentinels"
+    few = found.images < SMALLEST and config.settings.get("counterfactual") != "sentinels"
     planted = f"{how_many(found.images):,} labels replaced on purpose"
     threshold = "the final layer's weights" if few else planted
     percentile = config.settings.get("percentile")
@@ -131,7 +130,9 @@ def _explain(
         Choice(
             "threshold",
             f"from {threshold}" + ("" if percentile is None else f", percentile {percentile:g}"),
-            f"fewer than {FEW} images" if few else "random ones, until pruning; see docs/clean.md",
+            f"fewer than {SMALLEST} images"
+            if few
+            else "random ones, until pruning; see docs/clean.md",
         ),
         Choice("device", device, "the best there is" if config.device == "auto" else "asked for"),
     ]

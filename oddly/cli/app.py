@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_format
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -47,14 +48,24 @@ def in_panel(panel: str, help: str | None = None, flag: str | None = None, **mor
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
-def given_options(context: typer.Context) -> dict[str, Any]:
-    """What the user wrote: the defaults are the engine's business."""
+def given_options(context: typer.Context, leave_out: Collection[str]) -> dict[str, Any]:
+    """What the user wrote, for the function behind: the defaults are the engine's business."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {
         name: context.params[name]
         for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
+        if source is not None and source.name == "COMMANDLINE" and name not in leave_out
     }
+
+
+def say(text: str) -> None:
+    """The answer, as it is: brackets in a name are no markup, and no path is broken."""
+    out_console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """What is not the answer: to stderr, so that a pipe gets the answer alone."""
+    err_console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
@@ -69,7 +80,7 @@ def print_figures(figures: dict[str, Any], json: bool) -> None:
         print(json_format.dumps(figures))
         return
     for name, value in figures.items():
-        out_console.print(f"{name:<28} {value}", highlight=False)
+        say(f"{name:<28} {value}")
 
 
 def main() -> None:
@@ -90,5 +101,5 @@ def describe(error: OSError, where: Path | None = None) -> str:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    err_console.print(f"oddly: {message}", markup=False, highlight=False, soft_wrap=True)
+    remark(f"oddly: {message}")
     sys.exit(code)

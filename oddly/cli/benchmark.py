@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from oddly.cli.app import Json, app, err_console, fail, out_console, print_figures
+from oddly.cli.app import Json, app, fail, print_figures, remark, say
 
 benchmark = typer.Typer(
     help="Measure what denoising costs, what it finds, and how fast all is.", no_args_is_help=True
@@ -84,19 +84,19 @@ def detection(
 
     try:
         found = measure(
-            next_,
-            minutes,
-            jobs,
-            cases or (),
-            methods or (),
-            seed,
-            small,
-            results,
-            work,
-            data_dir,
-            device,
-            forget,
-            tell=lambda line: err_console.print(line, highlight=False),
+            train=next_,
+            minutes=minutes,
+            at_once=jobs,
+            cases=cases or (),
+            methods=methods or (),
+            seed=seed,
+            small=small,
+            results=results,
+            work=work,
+            data_dir=data_dir,
+            device=device,
+            forget=forget,
+            tell=remark,
         )
     except KeyboardInterrupt:
         fail("stopped; call the same again to go on", 130)
@@ -104,7 +104,7 @@ def detection(
         print(json_format.dumps(found))
     else:
         for line in format_rows(found["rows"]):
-            out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+            say(line)
 
 
 @benchmark.command()

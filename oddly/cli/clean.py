@@ -19,7 +19,7 @@ from oddly.cli.app import (
     fail,
     given_options,
     in_panel,
-    out_console,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ def clean(
     ] = None,
 ) -> None:
     """Find the wrong labels among the images of PATH; nothing in PATH is changed."""
-    given = given_options(context)
-    for name in ("path", "out", "json"):
-        given.pop(name, None)
+    given = given_options(context, leave_out=("path", "out", "json"))
     from oddly.clean.api import clean as run_cleaning
 
     watcher = _make_watcher()
@@ -125,15 +123,14 @@ def _show(run: Run, top: int | None, json: bool) -> None:
         print(json_format.dumps({**asdict(findings), "run": str(run.path)}))
         return
     for line in _describe(findings):
-        out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+        say(line)
     if top is not None:
-        out_console.print(f"\nthe {top:,} most suspicious:")
+        say(f"\nthe {top:,} most suspicious:")
         for row in suspects_of(run, top).itertuples():
-            line = f"  {row.id}  {row.given_name} → {row.suggested_name}"
-            out_console.print(line, highlight=False, markup=False, soft_wrap=True)
+            say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
     next_steps = f"\nreport  {run.path / 'report.html'}\ntables  {run.path / 'verdicts.csv'}"
-    out_console.print(f"{next_steps}\nlook    oddly review {place}", markup=False, soft_wrap=True)
+    say(f"{next_steps}\nlook    oddly review {place}")
 
 
 def _describe(findings: Findings) -> list[str]:

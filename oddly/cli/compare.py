@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,13 +16,18 @@ from oddly.cli.app import (
     fail,
     given_options,
     in_panel,
-    out_console,
     print_table,
+    say,
 )
 from oddly.errors import InputError
 
+if TYPE_CHECKING:
+    from oddly.compare import Comparison
+
 DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
-OF_THE_COMMAND = ("methods", "out", "seeds", "equal_cost", "jobs", "minutes", "json")
+OF_THE_COMMAND = (
+    *("data", "methods", "out", "seeds", "equal_cost", "jobs", "minutes", "set_", "json"),
+)
 
 
 @app.command()
@@ -74,13 +79,8 @@ def compare(
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
 ) -> None:
     """Train several methods on DATA with the same model, noise and seeds; write a table."""
-    given = given_options(context)
-    for name in (*OF_THE_COMMAND, "data", "set_"):
-        given.pop(name, None)
-    from rich.table import Table
-
-    from oddly.compare import COLUMNS, cells_of, write_page
     from oddly.compare import compare as run_comparison
+    from oddly.compare import write_page
     from oddly.methods import METHODS
     from oddly.terminal import TerminalWatcher
 
@@ -97,7 +97,7 @@ def compare(
             at_once=jobs,
             deadline=None if minutes is None else time.time() + 60 * minutes,
             watcher=TerminalWatcher(err_console),
-            **given,
+            **given_options(context, OF_THE_COMMAND),
         )
     except KeyboardInterrupt:
         fail("stopped; the same command goes on where it stopped", 130)
@@ -105,6 +105,15 @@ def compare(
     if json:
         print(json_format.dumps(done.result))
         return
+    _print(done)
+    say(f"folder  {done.path}\npage    {page}")
+
+
+def _print(done: Comparison) -> None:
+    from rich.table import Table
+
+    from oddly.compare import COLUMNS, cells_of
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in COLUMNS:
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
@@ -116,8 +125,7 @@ def compare(
         if row["doubt"]:
             out_console.print(f"{row['method']}: {row['doubt']}", highlight=False)
     if missing := done.result["missing"]:
-        out_console.print(f"{missing} runs are missing; the same command goes on", highlight=False)
-    out_console.print(f"folder  {done.path}\npage    {page}", soft_wrap=True)
+        say(f"{missing} runs are missing; the same command goes on")
 
 
 def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from oddly.cli.app import app, err_console, out_console
+from oddly.cli.app import app, err_console, say
 from oddly.errors import InputError
 
 
@@ -33,7 +33,6 @@ def report(
     if (run / "compare.json").is_file():
         from oddly.compare import Comparison, write_page
 
-        out_console.print(str(write_page(Comparison(run), out)), soft_wrap=True)
+        say(str(write_page(Comparison(run), out)))
         return
-    page = write_report(Run(run), out, images, TerminalWatcher(err_console).reading)
-    out_console.print(str(page), soft_wrap=True)
+    say(str(write_report(Run(run), out, images, TerminalWatcher(err_console).reading)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddly.cli.app import Json, app, err_console, fail, out_console
+from oddly.cli.app import Json, app, err_console, fail, out_console, print_table, remark, say
 from oddly.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -80,7 +80,6 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """The paper's tables and figures from stored runs, and the runs that are missing."""
-    from oddly.engine.build import choose_device
     from oddly.experiments import EXPERIMENTS
     from oddly.experiments.base import Drawing, fill
     from oddly.experiments.results import STORED, Store
@@ -105,26 +104,37 @@ def reproduce(
     size = _choose_size(experiment, _size_name(small, fast, full), with_ or [])
     cells = _select(experiment.cells(size, seeds), row, column)
     if run or next_:
-        if compile is None:
-            compile = size.compile and choose_device(device).type == "cuda"
-        given = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
-        where = {name: value for name, value in given.items() if value is not None}
+        where = _say_where(size, data_dir, device, compile, workers)
         _train(cells, size, store, runs, where, None if run else minutes)
-    filled = fill(cells, store)
-    if json:
-        print(json_format.dumps({"cells": [cell.to_dict() for cell in filled]}))
-    else:
-        title = f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})"
-        out_console.print(title, highlight=False, soft_wrap=True)
-        out_console.print(_table(experiment, filled))
-        if size.name == "small":
-            out_console.print("small: shows that it runs, not what comes out", highlight=False)
-        if experiment.about:
-            out_console.print(experiment.about, highlight=False)
+    _print(experiment, size, fill(cells, store), json)
     if experiment.draw and out:
         drawing = Drawing(store, size, seeds, out, Path(data_dir) if data_dir else None)
         for path in experiment.draw(drawing):
-            err_console.print(f"drawn  {path}", soft_wrap=True, highlight=False)
+            remark(f"drawn  {path}")
+
+
+def _say_where(
+    size: Size, data_dir: str | None, device: str, compile: bool | None, workers: int | None
+) -> dict[str, Any]:
+    """Options that say where and how fast a run goes, not what it learns."""
+    from oddly.engine.build import choose_device
+
+    if compile is None:
+        compile = size.compile and choose_device(device).type == "cuda"
+    given = {"data_dir": data_dir, "device": device, "compile": compile, "workers": workers}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _print(experiment: Experiment, size: Size, filled: Sequence[Filled], json: bool) -> None:
+    if json:
+        print(json_format.dumps({"cells": [cell.to_dict() for cell in filled]}))
+        return
+    say(f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})")
+    print_table(_table(experiment, filled))
+    if size.name == "small":
+        say("small: shows that it runs, not what comes out")
+    if experiment.about:
+        say(experiment.about)
 
 
 def _size_name(small: bool, fast: bool, full: bool) -> str:
@@ -141,7 +151,7 @@ def _choose_size(experiment: Experiment, name: str, changes: Sequence[str]) -> S
         known = " or ".join(f"--{size}" for size in experiment.sizes)
         raise InputError(f"{experiment.name} has no --{name}; use {known}")
     size = experiment.sizes[name]
-    return size.changed(parse_settings(list(changes))) if changes else size
+    return size.changed(parse_settings(list(changes), "--with")) if changes else size
 
 
 def _select(
@@ -172,21 +182,17 @@ def _train(
     from oddly.terminal import TerminalWatcher
 
     deadline = None if minutes is None else time.monotonic() + 60 * minutes
-
-    def tell(text: str) -> None:
-        err_console.print(text, soft_wrap=True, highlight=False, markup=False)
-
     watcher = TerminalWatcher(err_console)
-    runner = Runner(store, size, runs, where, deadline, watcher, tell)
+    runner = Runner(store, size, runs, where, deadline, watcher, tell=remark)
     jobs = missing_jobs(cells, store)
     if not jobs:
-        tell("nothing is missing that could be trained")
+        remark("nothing is missing that could be trained")
         return
     try:
         finished = runner.run(jobs)
     except KeyboardInterrupt:
         fail("stopped; the same command goes on from the last checkpoint", 130)
-    tell(f"{len(finished)} of {len(jobs)} missing trainings finished")
+    remark(f"{len(finished)} of {len(jobs)} missing trainings finished")
 
 
 def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from oddly.cli.app import app, err_console, out_console
+from oddly.cli.app import app, err_console, remark, say
 
 if TYPE_CHECKING:
     from oddly.records import Run
@@ -46,13 +46,12 @@ def review(
 
     def announce(link: str, taken: int) -> None:
         if port and taken != port:
-            err_console.print(f"port {port} is in use, took {taken}", highlight=False)
+            remark(f"port {port} is in use, took {taken}")
         print(f"review at  {link}", flush=True)
         progress = session.progress()
         left = progress.total - progress.decided - progress.skipped
-        err_console.print(
-            f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept.",
-            highlight=False,
+        remark(
+            f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept."
         )
         if open_:
             webbrowser.open(link)
@@ -63,7 +62,7 @@ def review(
         pass
     finally:
         session.decisions.close()
-    err_console.print(f"decisions in {session.decisions.path}", highlight=False, soft_wrap=True)
+    remark(f"decisions in {session.decisions.path}")
 
 
 @app.command()
@@ -114,7 +113,3 @@ def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) ->
     say(f"copy    {destination}: {copied.files:,} files")
     if note := about_missing(copied.missing):
         say(note)
-
-
-def say(text: str) -> None:
-    out_console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -16,8 +16,8 @@ from oddly.cli.app import (
     fail,
     given_options,
     in_panel,
-    out_console,
     print_table,
+    say,
 )
 from oddly.errors import InputError
 
@@ -35,8 +35,8 @@ def _show(run: Any, json: bool) -> None:
         return
     print_table(summary_table([run]))
     if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
-        out_console.print(run.doubt, markup=False, highlight=False, soft_wrap=True)
-    out_console.print(f"run folder  {run.path}\nreport      {report}", soft_wrap=True)
+        say(run.doubt)
+    say(f"run folder  {run.path}\nreport      {report}")
 
 
 @app.command()
@@ -57,7 +57,7 @@ def demo(
         print(json_format.dumps({run.summary["method"]: run.summary for run in runs}))
         return
     print_table(summary_table(runs))
-    out_console.print(f"\nreport  {report}", soft_wrap=True)
+    say(f"\nreport  {report}")
 
 
 SUITS = "(default: what suits the data)"
@@ -68,9 +68,9 @@ SOURCES = (
 NETWORKS = f"wrn-D-K, resnet8, resnet9, resnet18, resnet20 or a timm name {SUITS}."
 NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
 METHODS = (
-    "odd, odd_mixup, erm, mixup, gce, luo, ren, mentornet, loss_correction, lccn, joint_opt, dmi,"
-    " dropout, cleannet, curriculum, aum, elr, co_teaching, confident_learning, divide_mix, sop,"
-    " gce_truncated or loss_correction_trusted."
+    "odd, odd_mixup, erm, mixup, gce, luo, ren, mentornet, mentornet_dd, loss_correction, lccn,"
+    " joint_opt, dmi, dropout, cleannet, curriculum, aum, elr, co_teaching, confident_learning,"
+    " divide_mix, sop, gce_truncated or loss_correction_trusted."
 )
 TRUSTED = (
     "For methods that need trusted labels: how many examples with known labels to hold out"
@@ -182,9 +182,7 @@ def train(
     ] = None,
 ) -> None:
     """Train on DATA, find its wrong labels on the way, write a run folder."""
-    given = given_options(context)
-    for name in ("data", "json"):
-        given.pop(name, None)
+    given = given_options(context, leave_out=("data", "json"))
     given["settings"] = parse_settings(given.pop("set_", None) or [])
     from oddly.engine.api import train as run_training
     from oddly.terminal import TerminalWatcher
@@ -199,8 +197,8 @@ def train(
     _show(run, json)
 
 
-def parse_settings(pairs: list[str]) -> dict[str, str]:
+def parse_settings(pairs: list[str], option: str = "--set") -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"--set takes NAME=VALUE, not '{pair}'")
+            raise InputError(f"{option} takes NAME=VALUE, not '{pair}'")
     return {name.strip(): value.strip() for name, _, value in (p.partition("=") for p in pairs)}

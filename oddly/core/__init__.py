@@ -1,5 +1,8 @@
-"""The algorithm. Read in this order: head, counterfactual, indexed, ledger, backlog, sampler,
-sentinels, confusion, cut, wrong_label, rule, verdict, denoiser, loader."""
+"""The algorithm.
+
+Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
+cut, sentinels, confusion, learnt, wrong_label, verdict, stopwatch, denoiser, loader.
+"""
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.denoiser import Denoiser

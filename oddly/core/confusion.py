@@ -34,12 +34,12 @@ def find_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
     if num_classes > MOST_CLASSES:
         return shifts
     few = probe(len(examples.scores))
-    sampled = Scored(*(column[few].cpu() for column in examples)).known()
-    sampled, sentinels = (
+    probed = Scored(*(column[few].cpu() for column in examples)).known()
+    probed, sentinels = (
         group._replace(scores=group.scores + look_up(shifts, group))
-        for group in (sampled, sentinels)
+        for group in (probed, sentinels)
     )
-    return shifts + pair_shifts(sampled, sentinels, percentile, num_classes)
+    return shifts + pair_shifts(probed, sentinels, percentile, num_classes)
 
 
 def class_offsets(sentinels: Scored, num_classes: int) -> Tensor:
@@ -74,12 +74,20 @@ def pair_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
         suspicion = ((examples.scores + shifts[pairs] - threshold) / scale).sigmoid()
         rate = min(max(float(suspicion.mean()), 0.005), 0.9)
         wrong = torch.bincount(pairs, suspicion.double(), num_classes**2)
-        wrong = wrong.view(num_classes, num_classes)  # [label, rival]
-        truly = (counts - wrong.sum(1) + wrong.sum(0)).clamp(min=0)
-        random = wrong.sum() * truly / truly.sum().clamp(min=1) / (num_classes - 1)  # (K,) by rival
-        ratio = ((wrong + CAUTION) / (random + CAUTION)).log().clamp(-LARGEST, LARGEST)
-        shifts = (shifts + (scale * ratio).float().flatten()) / 2  # half-way, lest it swing
+        ratios = log_ratios(wrong.view(num_classes, num_classes), counts)
+        shifts = (shifts + (scale * ratios).float().flatten()) / 2  # half-way, lest it swing
     return shifts.view(num_classes, num_classes)
+
+
+def log_ratios(wrong: Tensor, counts: Tensor) -> Tensor:
+    """log r (K, K): how often pairs are wrong, over how often random labels would make them so.
+
+    `wrong` (K, K) says how many of which label and rival, `counts` (K,) how many of each label
+    there are.
+    """
+    truly = (counts - wrong.sum(1) + wrong.sum(0)).clamp(min=0)  # (K,) by what they really are
+    random = wrong.sum() * truly / truly.sum().clamp(min=1) / (len(counts) - 1)  # (K,) by rival
+    return ((wrong + CAUTION) / (random + CAUTION)).log().clamp(-LARGEST, LARGEST)
 
 
 def look_up(shifts: Tensor, scored: Scored) -> Tensor:

@@ -50,7 +50,7 @@ def cut_by_sentinels(
     hardly learnt (`doubted`): there no more go than the sentinels' upper half says are wrong.
     `target_precision` takes the place of the percentile.
     """
-    ordered = ordered_sample(scores)
+    ordered = known_in_order(scores)
     threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     best = mixture.best_cut()
@@ -211,8 +211,8 @@ def known(scores: Tensor) -> Tensor:
     return scores[scores.isfinite()]
 
 
-def ordered_sample(scores: Tensor) -> Tensor:
-    """The same on the CPU, in ascending order."""
+def known_in_order(scores: Tensor) -> Tensor:
+    """`known` on the CPU, in ascending order."""
     return known(scores).cpu().sort().values
 
 

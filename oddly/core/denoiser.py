@@ -13,7 +13,9 @@ from oddly.core.backlog import Backlog
 from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
-from oddly.core.ledger import LossLedger, merge_latest, merge_mean
+from oddly.core.ledger import LossLedger
+from oddly.core.observed import Observed
+from oddly.core.ranks import count_ranks, merge_latest, merge_mean
 from oddly.core.rule import Rule, check_batch, warn_unless_kept
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import SMALLEST, Scored, Sentinels
@@ -36,12 +38,21 @@ class Denoiser:
                 ...                               # your loss, backward, step
             verdict = denoiser.end_epoch(model)   # a Verdict once, after epoch E
 
-    `counterfactual` says what a wrong label is compared with. `sentinels`: a few labels are
-    really replaced until E; an example goes when its margin is no better than most of theirs.
-    E is found by itself (`prune_after` sets it). `weights`: the paper's q_n, from the final
-    layer's weights alone; it needs nothing of the data, so it is also the fallback for fewer
-    than 300 examples and where only their number is given, so that nothing can be planted.
-    `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do.
+    `counterfactual` is what a label is compared with:
+
+    - `sentinels`, the default: a few labels are really replaced until E; an example goes when its
+      margin is no better than most of theirs. E is found by itself.
+    - `weights`: the paper's q_n, from the final layer's weights alone. It needs nothing of the
+      data, so it is the fallback for fewer than 300 examples, and where only their number is
+      given, so that nothing can be planted.
+    - `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do.
+
+    What else there is to set: `epochs`, how long you will train; `prune_after`, E itself;
+    `percentile`, of the counterfactual, where the cut is (larger removes less), or instead of it
+    `target_precision`, the share of the removed that should be wrong; `statistic`, whether the
+    `last` epoch counts or the average (`ema`); `draws` and `head`, for `weights` alone: how many
+    losses, and the final layer's dotted name where it is not found; `strict`, to refuse a verdict
+    that would empty a class; `sampler`, where one is there already.
     """
 
     warns = True  # of a verdict not to be trusted; whoever tells of it otherwise says False
@@ -62,15 +73,9 @@ class Denoiser:
         strict: bool = False,
         sampler: KeepSampler | None = None,
     ) -> None:
-        if not isinstance(examples, int | IndexedDataset):
-            kind = type(examples).__name__
-            raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
+        _check(examples, num_classes, draws)
         dataset = None if isinstance(examples, int) else examples
         num_examples = examples if isinstance(examples, int) else len(examples)
-        if num_classes < 2:
-            raise InputError(f"there must be at least 2 classes, not {num_classes}")
-        if draws < 1:
-            raise InputError(f"draws must be at least 1, not {draws}")
         self.rule = Rule.choose(
             can_plant=dataset is not None and num_examples >= SMALLEST,
             counterfactual=counterfactual,
@@ -80,32 +85,29 @@ class Denoiser:
             prune_after=prune_after,
             target_precision=target_precision,
         )
-        self.num_classes = num_classes
-        self.draws, self.head, self.seed, self.strict = draws, head, seed, strict
+        self.num_classes, self.seed, self.strict = num_classes, seed, strict
+        self.draws, self.head = draws, head
         self.ledger = LossLedger(num_examples, self.rule.statistic)
         # Not `sampler or …`: one at the end of its epoch has length 0 and would count as False.
         self.sampler = KeepSampler(num_examples, seed) if sampler is None else sampler
+        self._dataset, self._planted = dataset, False  # the latter by `plant`
+        self._watch_loader = self._watch_pruning = dataset is not None
+        self._choose_few(num_examples)
+        self._observed = Observed(num_examples, num_classes, margins=self.sentinels is not None)
+        self.epoch, self.stopwatch, self._backlog = 0, Stopwatch(), Backlog()
+        self.verdict: Verdict | None = None
+
+    def _choose_few(self, num_examples: int) -> None:
+        """The examples, if any, whose labels are replaced, or asked about."""
         self.sentinels: Sentinels | None = None
         self.wrong_labels: WrongLabels | None = None
-        self._dataset = dataset
-        self._planted = False  # by `plant`
-        self._watch_loader = self._watch_pruning = dataset is not None
-        if self.rule.counterfactual == "wrong_label":
-            self.wrong_labels = WrongLabels(num_examples, num_classes, seed)
-        if self.rule.counterfactual == "sentinels":
-            self.sentinels = Sentinels(num_examples, num_classes, self.rule.statistic, seed)
-            if dataset is not None:
-                dataset.plant(self.sentinels.indices, self.sentinels.shifts, num_classes)
-        self.stopwatch, self._backlog = Stopwatch(), Backlog()
-        self.epoch = 0
-        self.verdict: Verdict | None = None
-        # Given labels as observed, so that no class is emptied; beside margins also losses and
-        # rivals; one spare slot for bad indices.
-        dtype = torch.int16 if num_classes < 2**15 else torch.int32
-        self._labels = torch.full((num_examples + 1,), -1, dtype=dtype)
-        slots = num_examples + 1 if self.sentinels else 0
-        self._losses = torch.full((slots,), torch.nan)
-        self._rivals = torch.full((slots,), -1, dtype=dtype)
+        kind, classes = self.rule.counterfactual, self.num_classes
+        if kind == "wrong_label":
+            self.wrong_labels = WrongLabels(num_examples, classes, self.seed)
+        if kind == "sentinels":
+            self.sentinels = Sentinels(num_examples, classes, self.rule.statistic, self.seed)
+            if self._dataset is not None:
+                self._dataset.plant(self.sentinels.indices, self.sentinels.shifts, classes)
 
     def plant(self, index: Tensor, labels: Tensor) -> Tensor:
         """The labels to train with. Given an `IndexedDataset`, that has already seen to it."""
@@ -149,20 +151,13 @@ class Denoiser:
         if self.sentinels:
             index = index.to(logits.device, non_blocking=True)
             scored, losses = self.sentinels.observe(index, logits, labels)
-            labels = scored.labels  # the given ones
             slots = self.ledger.record(index, scored.scores)
-            self._write("_losses", slots, losses)
-            self._write("_rivals", slots, scored.rivals)
-        else:
-            slots = self.ledger.record(index, plain_losses(logits, labels))
-            if self.wrong_labels:
-                self.wrong_labels.observe(index, logits, labels)
-        self._write("_labels", slots, labels)
-
-    def _write(self, name: str, slots: Tensor, values: Tensor) -> None:
-        """Into one of the columns beside the ledger, which follows the values' device."""
-        column: Tensor = getattr(self, name).to(values.device)
-        setattr(self, name, column.scatter_(0, slots, values.to(column.dtype)))
+            self._observed.write(slots, labels=scored.labels, losses=losses, rivals=scored.rivals)
+            return
+        slots = self.ledger.record(index, plain_losses(logits, labels))
+        self._observed.write(slots, labels=labels)
+        if self.wrong_labels:
+            self.wrong_labels.observe(index, logits, labels)
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
@@ -171,12 +166,14 @@ class Denoiser:
         self.stopwatch.settle()
         if self.verdict is not None:
             return None
-        with self.stopwatch(self._labels.device):
+        with self.stopwatch(self._observed["labels"].device):
             self._catch_up()
             self._check_loader()
             weight = 1.0
             if self.sentinels:
-                self._share_observations()
+                if count_ranks() > 1:
+                    self._observed.share(~self.ledger.current.isnan())
+                    merge_mean(self.ledger.current)
                 weight = self.sentinels.close_epoch(self.ledger.current)
             self.ledger.close_epoch(weight)
             if self.wrong_labels:
@@ -215,9 +212,7 @@ class Denoiser:
         return {
             "epoch": self.epoch,
             "seconds": self.seconds,
-            "labels": self._labels,
-            "losses": self._losses,
-            "rivals": self._rivals,
+            **self._observed.state_dict(),
             "ledger": self.ledger.state_dict(),
             "sampler": self.sampler.state_dict(),
             "sentinels": self.sentinels and self.sentinels.state_dict(),
@@ -233,8 +228,7 @@ class Denoiser:
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
         self.epoch, self.stopwatch = state["epoch"], Stopwatch(state["seconds"])
-        for name in ("labels", "losses", "rivals"):
-            setattr(self, f"_{name}", state[name].clone())
+        self._observed.load_state_dict(state)
         self._watch_loader = False  # what was seen before the break came out of another process
         if self.sentinels:
             self.sentinels.load_state_dict(state["sentinels"])
@@ -250,18 +244,8 @@ class Denoiser:
         """Once, after the first epoch: did the labels that were observed come from our dataset?"""
         if self._watch_loader and self._dataset is not None and self.sentinels:
             self._watch_loader = False
-            self._dataset.check_observed(self._labels.cpu()[self.sentinels.indices.cpu()])
-
-    def _share_observations(self) -> None:
-        """Every rank gets this epoch's scores, losses and rivals of all examples."""
-        if not (dist.is_available() and dist.is_initialized()):
-            return
-        seen = ~self.ledger.current.isnan()
-        merge_latest(self._rivals[:-1], seen)
-        fresh = torch.where(seen, self._losses[:-1], torch.nan)
-        merge_mean(fresh)
-        self._losses[:-1] = torch.where(fresh.isnan(), self._losses[:-1], fresh)
-        merge_mean(self.ledger.current)
+            labels = self._observed["labels"].cpu()
+            self._dataset.check_observed(labels[self.sentinels.indices.cpu()])
 
     def _is_time(self) -> bool:
         if self.rule.prune_after is not None or not (self.sentinels and self.rule.epochs):
@@ -269,11 +253,12 @@ class Denoiser:
         return self.sentinels.say_now(self.rule.epochs, self.ledger.values)
 
     def _judge(self, model: nn.Module) -> Verdict:
-        labels = self._merged_labels()
+        labels = self._observed["labels"]
+        merge_latest(labels, labels >= 0)
         about = (self.rule.percentile, self.epoch, self.num_classes, self.strict)
         if self.sentinels:
-            examples = Scored(self.ledger.values, labels, self._rivals[:-1])
-            planted, losses = self.sentinels.scored(labels), self._losses[:-1]
+            examples = Scored(self.ledger.values, labels, self._observed["rivals"])
+            planted, losses = self.sentinels.scored(labels), self._observed["losses"]
             return judge_by_sentinels(examples, losses, planted, *about, self.rule.target_precision)
         if self.wrong_labels:
             asked = self.wrong_labels.ledger.values
@@ -288,11 +273,16 @@ class Denoiser:
         # Drawn where the head is: a GPU takes 0.2 ms for what costs a CPU 50 ms and more.
         generator = torch.Generator(head.weight.device).manual_seed(self.seed)
         drawn = draw_losses(head, self.draws, generator)
-        if dist.is_available() and dist.is_initialized():
+        if count_ranks() > 1:
             dist.broadcast(drawn, 0)  # one threshold, also where ranks run on unlike devices
         return drawn
 
-    def _merged_labels(self) -> Tensor:
-        labels = self._labels[:-1]
-        merge_latest(labels, labels >= 0)
-        return labels
+
+def _check(examples: object, num_classes: int, draws: int) -> None:
+    if not isinstance(examples, int | IndexedDataset):
+        kind = type(examples).__name__
+        raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
+    if num_classes < 2:
+        raise InputError(f"there must be at least 2 classes, not {num_classes}")
+    if draws < 1:
+        raise InputError(f"draws must be at least 1, not {draws}")

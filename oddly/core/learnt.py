@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from oddly.core.cut import ordered_sample, share_of_vague
+from oddly.core.cut import share_of_vague
 
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
 LEARNT = 6.5  # contrast without which no network is believed, …
@@ -12,29 +12,24 @@ VAGUE = 13.0  # … and more, times the share of labels that look wrong but not 
 # Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".
 
 
-def contrast(planted: Tensor, scores: Tensor) -> float:
-    """How far the upper half of sentinels' scores lies above the lowest tenth of all examples'.
+def contrast(sentinels: Tensor, examples: Tensor) -> float:
+    """How far the upper half of the sentinels' scores lies above the lowest tenth of all examples'.
 
-    In standard deviations of these parts: 5.0 for normal scores that do not differ at all. Wrong
-    labels are not in that tenth, nor, in that half, sentinels that hit the true label by accident
-    (often, with two classes): unlike `separation` it hardly depends on how many labels are wrong.
-    0 where nothing was observed.
+    Both in ascending order. In standard deviations of these parts: 5.0 for normal scores that do
+    not differ at all. Wrong labels are not in that tenth, nor, in that half, sentinels that hit
+    the true label by accident (often, with two classes): unlike `separation` it hardly depends on
+    how many labels are wrong.
     """
-    low, high = ordered_sample(scores).double(), ordered_sample(planted).double()
-    if not len(low) or not len(high):
-        return 0.0
+    low, high = examples.double(), sentinels.double()
     low, high = low[: max(1, round(SOUND * len(low)))], high[len(high) // 2 :]
     spread = (low.var(correction=0) + high.var(correction=0)) / 2
     return float((high.mean() - low.mean()) / spread.sqrt().clamp(min=1e-12))
 
 
-def contrast_needed(planted: Tensor, scores: Tensor, num_classes: int) -> float:
-    """The contrast from which on a verdict on these scores is believed.
+def contrast_needed(sentinels: Tensor, examples: Tensor, num_classes: int) -> float:
+    """The contrast from which on a verdict on these scores, in ascending order, is believed.
 
     More where many examples lie among the sentinels, but not as far up as these: a network that
     has learnt some classes only takes the others' right labels for wrong ones.
     """
-    ordered, sentinels = ordered_sample(scores), ordered_sample(planted)
-    if not len(ordered) or not len(sentinels):
-        return LEARNT
-    return LEARNT + VAGUE * share_of_vague(ordered, sentinels, num_classes)
+    return LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes)

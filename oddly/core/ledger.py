@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch import distributed as dist
 
+from oddly.core.ranks import merge_mean
 from oddly.errors import InputError
 
 STATISTICS = ("last", "ema")
@@ -122,26 +122,3 @@ class LossLedger:
             raise IndexError(
                 f"index {low if low < 0 else high} is outside 0..{self.num_examples - 1}"
             )
-
-
-def merge_mean(losses: Tensor) -> None:
-    """Average over the ranks that saw an example, in place; NaN where none did."""
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
-        return
-    seen = (~losses.isnan()).float()
-    losses.masked_fill_(losses.isnan(), 0.0)  # nan_to_num_ would make infinity a number
-    dist.all_reduce(losses)
-    dist.all_reduce(seen)
-    losses.div_(seen)  # 0 / 0 = NaN: still unseen
-
-
-def merge_latest(column: Tensor, seen: Tensor) -> None:
-    """Give every rank the value of the rank that saw an example (`seen`), in place.
-
-    Where several did the largest counts, where none did each keeps its own.
-    """
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() == 1:
-        return
-    fresh = torch.where(seen, column.int(), -1)  # neither gloo nor NCCL can reduce int16
-    dist.all_reduce(fresh, op=dist.ReduceOp.MAX)
-    column.copy_(torch.where(fresh >= 0, fresh, column))

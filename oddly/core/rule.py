@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
@@ -50,8 +50,8 @@ class Rule:
         rule = cls(counterfactual, statistic, percentile, epochs, prune_after, target_precision)
         rule.check()
         if prune_after is None and epochs and counterfactual != "sentinels":
-            prune_after = max(1, round(PAPER_SHARE * epochs))
-        return cls(counterfactual, statistic, percentile, epochs, prune_after, target_precision)
+            return replace(rule, prune_after=max(1, round(PAPER_SHARE * epochs)))
+        return rule
 
     def check(self) -> None:
         """Refuse what cannot be meant."""

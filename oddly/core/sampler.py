@@ -10,6 +10,7 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.utils.data import Sampler
 
+from oddly.core.ranks import count_ranks
 from oddly.errors import InputError
 
 
@@ -32,10 +33,9 @@ class KeepSampler(Sampler[int]):
     ) -> None:
         if num_examples < 1:
             raise InputError("there are no examples to draw from")
-        ranked = dist.is_available() and dist.is_initialized()
-        self.rank = rank if rank is not None else (dist.get_rank() if ranked else 0)
-        default_size = dist.get_world_size() if ranked else 1
-        self.world_size = world_size if world_size is not None else default_size
+        ranks = count_ranks()
+        self.rank = rank if rank is not None else (dist.get_rank() if ranks > 1 else 0)
+        self.world_size = world_size if world_size is not None else ranks
         self.num_examples, self.seed, self.shuffle = num_examples, seed, shuffle
         self.refill = refill
         self.epoch, self.start = 0, 0

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.cut import ENOUGH, estimate_mixture, known, ordered_sample
-from oddly.core.ledger import LossLedger, merge_latest, merge_mean
+from oddly.core.cut import ENOUGH, estimate_mixture, known, known_in_order
+from oddly.core.ledger import LossLedger
+from oddly.core.ranks import merge_latest, merge_mean
 
 SHARE = 0.02  # of the examples are planted, but …
 FEWEST, MOST = 300, 5_000  # … not fewer than a percentile needs, nor more than it can use …
@@ -155,7 +156,7 @@ class Sentinels(Relabelled):
         self.ledger.load_state_dict(state["ledger"])
 
     def _estimate_f1(self, scores: Tensor) -> float:
-        ordered, planted = ordered_sample(scores), ordered_sample(self.ledger.values)
+        ordered, planted = known_in_order(scores), known_in_order(self.ledger.values)
         if not len(ordered) or not len(planted):
             return 0.0
         return estimate_mixture(ordered, planted, self.num_classes).best_cut().f1

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known
+from oddly.core.cut import cut_by_sentinels, known_in_order
 from oddly.core.learnt import contrast, contrast_needed
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
@@ -139,6 +139,25 @@ class Verdict:
     def tell_readmitted(self) -> str:
         return f"{self.readmitted:,} examples readmitted so far, {self.num_removed:,} stay removed"
 
+    def summary(self) -> dict[str, Any]:
+        """In plain values, under the names that a run's summary.json has for them."""
+        rates = self.noise_rate
+        return {
+            "threshold": self.threshold,
+            "prune_after": self.epoch,
+            "percentile": self.percentile,
+            "counterfactual": self.counterfactual.source,
+            "readmitted": self.readmitted,
+            "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
+            "contrast": self.contrast,
+            "doubt": self.tell_doubt(),
+        }
+
+    def origin(self) -> dict[str, Any]:
+        """Where the threshold came from, as a run's counterfactual.json has it."""
+        found = {"percentile": self.percentile, "threshold": self.threshold, "epoch": self.epoch}
+        return {**self.counterfactual.summary(), **found}
+
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain values only, for a checkpoint."""
         return {**vars(self), "counterfactual": dict(vars(self.counterfactual))}
@@ -195,19 +214,11 @@ def judge_by_sentinels(
     of the removed is expected to be wrong, and the percentile is then what came of it; so it is
     where the network has hardly learnt and less is removed.
     """
-    if not len(sentinels.scores):  # drop_last may leave some out, but not all
-        raise InputError("no sentinel was observed, or the model's outputs are NaN")
-    if float(sentinels.scores.abs().max()) > HUGE:  # what is added to them would overflow
-        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
     examples = Scored(*(column.cpu() for column in examples))
-    if not len(known(examples.scores)):
-        raise InputError("no example was observed, or the model's outputs are NaN")
-    learnt = contrast(sentinels.scores, examples.scores)
-    needed = contrast_needed(sentinels.scores, examples.scores, num_classes)
-    shifts = find_shifts(examples, sentinels, percentile, num_classes)
-    shift_(examples, shifts)
-    shifted = sentinels.scores + look_up(shifts, sentinels)
-    counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
+    _check_observed(ordered, sentinels.scores)
+    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
+    counterfactual = _allow_for_pairs_(examples, sentinels, percentile, num_classes)
     doubted = learnt < needed
     threshold, noise_rate = cut_by_sentinels(
         examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
@@ -229,6 +240,25 @@ def judge_by_sentinels(
         contrast_needed=needed,
     )
     return _decide(verdict, num_classes, strict)
+
+
+def _check_observed(examples: Tensor, sentinels: Tensor) -> None:
+    """Refuse scores from which nothing follows."""
+    if not len(sentinels):  # drop_last may leave some out, but not all
+        raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
+        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
+    if not len(examples):
+        raise InputError("no example was observed, or the model's outputs are NaN")
+
+
+def _allow_for_pairs_(
+    examples: Scored, sentinels: Scored, percentile: float, num_classes: int
+) -> Counterfactual:
+    """Shift all scores by label and rival: the examples' in place, the sentinels' as returned."""
+    shifts = find_shifts(examples, sentinels, percentile, num_classes)
+    shift_(examples, shifts)
+    return Counterfactual.from_losses(sentinels.scores + look_up(shifts, sentinels), "sentinels")
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:

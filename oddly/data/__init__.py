@@ -16,14 +16,13 @@ from oddly.data.huggingface import is_huggingface, load_huggingface
 from oddly.data.image_folder import load_image_folder
 from oddly.data.imagenet import load_imagenet
 from oddly.data.labels import replace_labels
-from oddly.data.listing import shown
 from oddly.data.merged_cifar import MERGED, load_merged_cifar
 from oddly.data.noise import NOISES, add_noise, error_rate
 from oddly.data.synthetic import synthetic
 from oddly.data.table import SUFFIXES, load_table
 from oddly.data.transforms import augment, normalise
 from oddly.data.webvision import load_webvision
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError, shown, unknown_name
 
 DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
     "digits": load_digits,

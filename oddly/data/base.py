@@ -8,7 +8,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Subset
+
+from oddly.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,12 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def take(self, places: Tensor) -> Split:
+        """These examples, in this order."""
+        images, chosen = self.images, places.tolist()
+        taken = images[places] if isinstance(images, Tensor) else Subset(images, chosen)
+        return Split(taken, self.labels[places], [self.ids[i] for i in chosen])
+
 
 @dataclass(frozen=True)
 class LabelledData:
@@ -82,6 +90,11 @@ class LabelledData:
         """The same data under other given labels."""
         return replace(self, train=replace(self.train, labels=labels))
 
+    def take(self, places: Tensor) -> LabelledData:
+        """The data with these training examples alone, in this order."""
+        truth = None if self.true_labels is None else self.true_labels[places]
+        return replace(self, train=self.train.take(places), true_labels=truth)
+
 
 @dataclass(frozen=True)
 class DataOptions:
@@ -105,10 +118,19 @@ class DataOptions:
     """Told (done, total) while image files are being read."""
 
 
+def find_folder(name: str, options: DataOptions) -> Path:
+    """The official folder below the data directory, or that directory where it is the folder."""
+    root = data_directory(options)
+    return root if root.name == name and root.is_dir() else root / name
+
+
+def data_directory(options: DataOptions) -> Path:
+    """--data-dir, by default `data` below the working directory."""
+    return Path("data") if options.data_dir is None else options.data_dir
+
+
 def check_labels(labels: Tensor, num_classes: int, where: str) -> None:
     """Refuse labels outside 0 … K-1, naming the first one."""
-    from oddly.errors import InputError
-
     bad = torch.nonzero((labels < 0) | (labels >= num_classes)).flatten()
     if len(bad):
         i = int(bad[0])

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
-from oddly.errors import InputError
+from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split, find_folder
+from oddly.errors import InputError, first_line
 
 RECIPE = Recipe(model="wrn-28-10", epochs=200, batch_size=128, learning_rate=0.1, weight_decay=5e-4)
 
@@ -108,17 +108,6 @@ def _load(official: _Official, options: DataOptions) -> LabelledData:
     )
 
 
-def find_folder(name: str, options: DataOptions) -> Path:
-    """The official folder below the data directory, or that directory where it is the folder."""
-    root = data_directory(options)
-    return root if root.name == name and root.is_dir() else root / name
-
-
-def data_directory(options: DataOptions) -> Path:
-    """--data-dir, by default `data` below the working directory."""
-    return Path("data") if options.data_dir is None else options.data_dir
-
-
 def _download(official: _Official, folder: Path) -> None:
     """Fetch through torchvision unless every file is there and sound."""
     files = [official.meta, *official.train, official.test]
@@ -136,8 +125,7 @@ def _download(official: _Official, folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fetch(str(folder.parent), download=True)
     except (OSError, RuntimeError, EOFError) as error:  # no network, full disk, broken archive
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{official.name} could not be downloaded: {reason}") from None
+        raise InputError(f"{official.name} could not be downloaded: {first_line(error)}") from None
 
 
 def _is_sound(file: Path, md5: str) -> bool:

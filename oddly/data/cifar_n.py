@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from oddly.data.base import DataOptions, LabelledData, check_labels
-from oddly.data.cifar import data_directory, load_cifar10, load_cifar100
+from oddly.data.base import DataOptions, LabelledData, check_labels, data_directory
+from oddly.data.cifar import load_cifar10, load_cifar100
 from oddly.data.listing import first_few
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 
 LEAST_AGREEMENT = 0.3
 """The worst official labels agree with the truth in 60 %; another order agrees by chance only."""
@@ -102,11 +102,7 @@ def _read_npz(file: Path) -> Mapping[str, Any]:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
     except Exception as error:  # zip, zlib, header, dtype: each breaks in its own way
-        raise InputError(f"{file} cannot be read safely: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{file} cannot be read safely: {first_line(error)}") from None
 
 
 def _read_pt(file: Path) -> Mapping[str, Any]:
@@ -128,7 +124,7 @@ def _read_pt(file: Path) -> Mapping[str, Any]:
         with torch.serialization.safe_globals(allowed):
             content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken pickle can break anywhere
-        raise InputError(f"{file} cannot be read safely: {_reason(error)}") from None
+        raise InputError(f"{file} cannot be read safely: {first_line(error)}") from None
     if not isinstance(content, dict):
         raise InputError(f"{file} holds no dict of label arrays")
     return content

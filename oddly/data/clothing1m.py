@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oddly.data.base import DataOptions, LabelledData, Recipe
-from oddly.data.cifar import find_folder
+from oddly.data.base import DataOptions, LabelledData, Recipe, find_folder
 from oddly.data.files import FileList
 from oddly.data.large import load_large, read_labels, read_lines
 from oddly.data.listing import count, first_few

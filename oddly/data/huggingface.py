@@ -16,10 +16,10 @@ import torch
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import first_few, natural, shown, storable
+from oddly.data.listing import first_few, natural, storable
 from oddly.data.source import ImageSource
 from oddly.data.table import LABEL_COLUMNS
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line, shown
 from oddly.pictures import Unreadable
 
 IMAGE_COLUMNS = ("image", "img", "picture", "photo")
@@ -123,8 +123,7 @@ def _read_file(file: Path) -> Any:
         with pa.parquet.ParquetFile(file) as parquet:
             return parquet.read()
     except (pa.ArrowException, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{shown(str(file))} cannot be read: {shown(reason)}") from None
+        raise InputError(f"{shown(str(file))} cannot be read: {shown(first_line(error))}") from None
 
 
 def _names_in_schema(schema: Any) -> dict[str, Sequence[str]]:
@@ -147,15 +146,15 @@ def _read_saved(folder: Path) -> dict[str, _Table]:
     try:
         loaded = datasets.load_from_disk(str(folder))
     except Exception as error:  # many kinds for a folder cut short
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{shown(str(folder))} cannot be read: {shown(reason)}") from None
+        raise InputError(
+            f"{shown(str(folder))} cannot be read: {shown(first_line(error))}"
+        ) from None
     splits = loaded if isinstance(loaded, dict) else {"train": loaded}
     made = {}
     for name, split in splits.items():
-        if split._indices is not None:  # shuffled or filtered: put the rows in their order
-            split = split.flatten_indices(keep_in_memory=True)
         names = {k: f.names for k, f in split.features.items() if hasattr(f, "names")}
-        made[name] = _Table(split.data.table, names)
+        # Rows in the order that shuffling and filtering left; images stay as they are stored.
+        made[name] = _Table(split.with_format("arrow")[:], names)
     return made
 
 

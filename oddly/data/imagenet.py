@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from oddly.data.base import DataOptions, LabelledData, Recipe
-from oddly.data.cifar import find_folder
+from oddly.data.base import DataOptions, LabelledData, Recipe, find_folder
 from oddly.data.files import FileList
 from oddly.data.images import SUFFIXES
 from oddly.data.large import load_large

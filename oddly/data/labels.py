@@ -8,12 +8,11 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.utils.data import Subset
 
-from oddly.data.base import LabelledData, Split
-from oddly.data.listing import count, first_few, shown
+from oddly.data.base import LabelledData
+from oddly.data.listing import count, first_few
 from oddly.data.table import LABEL_COLUMNS, PATH_COLUMNS, SUFFIXES, read_text_columns, refuse_empty
-from oddly.errors import InputError
+from oddly.errors import InputError, shown
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class
@@ -24,9 +23,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
 
     Rows that say yes in a column `remove` need no label: their examples are left out.
     """
-    if not file.is_file() or file.suffix.lower() not in SUFFIXES:
-        reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
-        raise InputError(f"labels: {shown(str(file))} {reason}")
+    _check_table("labels", file)
     wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS, "remove": ("remove",)}
     columns = read_text_columns(file, wanted, optional=["remove"])
     removed = _find_removed(file, columns)
@@ -46,18 +43,14 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     note = f"{shown(file.name)}: {count(given, 'label')} given, {changed:,} of them new"
     if len(kept) < len(labels):
         note += f"; {count(len(labels) - len(kept), 'example')} removed"
-        data, labels = _select(data, kept), labels[kept]
+        data, labels = data.take(kept), labels[kept]
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
 
 
-def _select(data: LabelledData, rows: Tensor) -> LabelledData:
-    """The data with these training examples only."""
-    train, places = data.train, rows.tolist()
-    images = train.images
-    chosen = images[rows] if isinstance(images, Tensor) else Subset(images, places)
-    split = Split(chosen, train.labels[rows], [train.ids[i] for i in places])
-    truth = data.true_labels
-    return replace(data, train=split, true_labels=None if truth is None else truth[rows])
+def _check_table(option: str, file: Path) -> None:
+    if not file.is_file() or file.suffix.lower() not in SUFFIXES:
+        reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
+        raise InputError(f"{option}: {shown(str(file))} {reason}")
 
 
 def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool]:
@@ -114,14 +107,12 @@ def _refuse_contradictions(
             raise InputError(f"{shown(str(file))} gives {shown(name)} two different labels")
 
 
-def read_trusted(data: LabelledData, file: Path) -> tuple[torch.Tensor, torch.Tensor]:
+def read_trusted(data: LabelledData, file: Path) -> tuple[Tensor, Tensor]:
     """Indices and labels of the training examples a table vouches for (`--trusted`).
 
     A column `label` says what each one truly is; without, the given labels are vouched for.
     """
-    if not file.is_file() or file.suffix.lower() not in SUFFIXES:
-        reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
-        raise InputError(f"trusted: {shown(str(file))} {reason}")
+    _check_table("trusted", file)
     wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS}
     columns = read_text_columns(file, wanted, optional=["label"])
     refuse_empty(file, "id", columns["id"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from oddly.errors import shown as shown
+from oddly.errors import shown
 
 
 def first_few(names: Sequence[str], limit: int = 10) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.cifar import load_cifar100
@@ -59,7 +58,6 @@ def super_classes(next_inside: Sequence[int]) -> list[list[int]]:
 
 def merge(split: Split, groups: Sequence[Sequence[int]], percent: int, seed: int) -> Split:
     """The split under joined labels; of each group's first class all, of the others a part."""
-    assert isinstance(split.images, Tensor)
     generator = torch.Generator().manual_seed(seed)
     keep = torch.ones(len(split), dtype=torch.bool)
     new_label = torch.empty(100, dtype=torch.int64)
@@ -69,6 +67,5 @@ def merge(split: Split, groups: Sequence[Sequence[int]], percent: int, seed: int
             members = (split.labels == thinned).nonzero().flatten()
             order = torch.randperm(len(members), generator=generator)
             keep[members[order[: round(len(members) * percent / 100)]]] = False
-    kept = keep.nonzero().flatten()
-    ids = [split.ids[i] for i in kept.tolist()]
-    return Split(split.images[kept], new_label[split.labels[kept]], ids)
+    kept = split.take(keep.nonzero().flatten())
+    return replace(kept, labels=new_label[kept.labels])

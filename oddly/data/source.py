@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.data.images import decode_image, square
-from oddly.data.listing import shown
-from oddly.errors import InputError
+from oddly.errors import InputError, shown
 from oddly.pictures import Unreadable, list_formats
 
 BATCH = 32

@@ -15,8 +15,8 @@ import pyarrow.parquet
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, load_files
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import count, first_few, natural, shown, storable
-from oddly.errors import InputError
+from oddly.data.listing import count, first_few, natural, storable
+from oddly.errors import InputError, first_line, shown
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 PATH_COLUMNS = ("path", "file", "filename", "image", "image_path", "file_name", "filepath")
@@ -64,9 +64,8 @@ def read_text_columns(
     except UnicodeDecodeError:
         raise InputError(f"{shown(str(file))} cannot be read: it is not UTF-8 text") from None
     except (pa.ArrowException, OSError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        line = reason.splitlines()[0] if reason else type(error).__name__
-        raise InputError(f"{shown(str(file))} cannot be read: {shown(line)}") from None
+        reason = getattr(error, "strerror", None) or first_line(error)
+        raise InputError(f"{shown(str(file))} cannot be read: {shown(reason)}") from None
     if not table.num_rows:
         raise InputError(f"{shown(str(file))} has no rows")
     return {name: _as_text(file, name, table[name]) for name in table.column_names}

@@ -7,8 +7,7 @@ names class k - 1). `webvision:mini` are the classes below 50.
 
 from __future__ import annotations
 
-from oddly.data.base import DataOptions, LabelledData, Recipe
-from oddly.data.cifar import find_folder
+from oddly.data.base import DataOptions, LabelledData, Recipe, find_folder
 from oddly.data.large import listed, load_large, read_labels, read_lines
 from oddly.errors import InputError
 

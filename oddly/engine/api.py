@@ -35,8 +35,10 @@ def train(
     `resume` goes on with the run in `out`, which knows its data and options by itself (but not a
     `LabelledData`: give that again).
     """
-    own = data if isinstance(data, LabelledData) else None
-    name = own.name if own else None if data is None else str(data)
+    own = None
+    if isinstance(data, LabelledData):
+        own, data = data, data.name
+    name = None if data is None else str(data)
     if preset is not None:
         if preset not in PRESETS:
             raise unknown_name("preset", preset, PRESETS)

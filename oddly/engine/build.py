@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,14 @@ from oddly.data.base import DataOptions, LabelledData, check_labels
 from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
-from oddly.engine.embed import embed_data
+from oddly.engine.embed import Progress, embed_data
 from oddly.engine.feed import Feed, choose_augment, make_feed
 from oddly.engine.sweep import predict_probabilities, read_features
 from oddly.engine.table import TableMaker
 from oddly.engine.tensorboard import check_tensorboard
 from oddly.engine.trusted import TrustedFeed, hold_out_trusted
 from oddly.errors import InputError
-from oddly.methods import Context, Method, Stage, build_method, settings_of
+from oddly.methods import Context, Method, Stage, build_method, read_settings, settings_of
 from oddly.models import build_model
 from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 from oddly.models.weights import load_weights
@@ -65,9 +65,6 @@ class Parts:
         )
 
 
-Progress = Callable[[int, int], None]
-
-
 def build(
     config: RunConfig, data: LabelledData | None = None, progress: Progress | None = None
 ) -> Parts:
@@ -75,12 +72,9 @@ def build(
     if config.tensorboard:
         check_tensorboard()
     method, notes = build_method(config.method, method_settings(config))
-    settings = {name: getattr(method, name) for name in settings_of(config.method)}
     device = choose_device(config.device)
     data = prepare_data(config, data, progress, device)
-    if config.fine_tune:
-        config = replace(config, model=config.backbone)
-    config = replace(config.with_recipe(data.recipe), settings=settings)
+    config = fill_in(config, data, method)
     assert config.epochs
     trusted = None
     if method.needs_trusted_labels:
@@ -112,9 +106,17 @@ def build(
     )
 
 
+def fill_in(config: RunConfig, data: LabelledData, method: Method) -> RunConfig:
+    """The config with nothing left open: as suits the data, and the method's own defaults."""
+    if config.fine_tune:
+        config = replace(config, model=config.backbone)
+    settings = read_settings(config.method, method)
+    return replace(config.with_recipe(data.recipe), settings=settings)
+
+
 def method_settings(config: RunConfig) -> Mapping[str, Any]:
     """What the method is told; on frozen features the final layer says nothing of random labels."""
-    if config.backbone and not config.fine_tune and "counterfactual" in settings_of(config.method):
+    if config.frozen and "counterfactual" in settings_of(config.method):
         return {"counterfactual": "sentinels", **config.settings}
     return config.settings
 
@@ -127,18 +129,17 @@ def prepare_data(
 ) -> LabelledData:
     """The data under the labels that training will see: replaced, then corrupted, as asked."""
     if data is None:
-        frozen = config.backbone is not None and not config.fine_tune
         options = DataOptions(
             data_dir=Path(config.data_dir) if config.data_dir else None,
             image_size=config.image_size,
             download=config.download,
             skip_unreadable=config.skip_unreadable,
             pool_splits=config.pool_splits,
-            decode=not frozen,
+            decode=not config.frozen,
             progress=progress,
         )
         data = load_data(config.data, options)
-        if frozen:
+        if config.frozen:
             data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_own(data)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from oddly.data.base import LabelledData
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 from oddly.records import Run, RunWriter, replacing
 
 NAME = "checkpoint.pt"
@@ -95,9 +95,8 @@ def load_checkpoint(folder: Path, name: str = NAME) -> dict[str, Any] | None:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(
-            f"{path} cannot be read ({reason}); start again with --overwrite"
+            f"{path} cannot be read ({first_line(error)}); start again with --overwrite"
         ) from None
     return dict(state)
 

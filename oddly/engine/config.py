@@ -106,9 +106,14 @@ class RunConfig:
         _check_range("warmup", self.warmup, 0, self.epochs)
         if self.backbone is None and self.fine_tune:
             raise InputError("fine_tune belongs to a backbone: name it too")
-        if self.backbone and not self.fine_tune and (self.cutout or self.mirror_test):
+        if self.frozen and (self.cutout or self.mirror_test):
             name = "cutout" if self.cutout else "mirror_test"  # before minutes of embedding
             raise InputError(f"{name} needs images; a frozen backbone's features are none")
+
+    @property
+    def frozen(self) -> bool:
+        """Whether a model trains on the features of a backbone that itself stays as it is."""
+        return bool(self.backbone) and not self.fine_tune
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
         """The same run with every `None` that the data's recipe answers filled in."""

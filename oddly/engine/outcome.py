@@ -36,14 +36,7 @@ def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
     writer.write_verdicts(table)
     summary = summarise(parts, writer, table, seconds)
     if isinstance(verdict, Verdict):
-        writer.write_counterfactual(
-            {
-                **verdict.counterfactual.summary(),
-                "percentile": verdict.percentile,
-                "threshold": verdict.threshold,
-                "epoch": verdict.epoch,
-            }
-        )
+        writer.write_counterfactual(verdict.origin())
     if data.true_labels is not None:
         truth, given = data.true_labels.numpy(), data.train.labels.numpy()
         writer.write_truth(truth, data.class_names, given)
@@ -129,18 +122,8 @@ def describe_verdict(
         names += ["estimated_noise", "contrast", "doubt"]
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
         return {**dict.fromkeys(names), "spared_classes": [], **said}
-    rates = verdict.noise_rate
-    return {
-        "threshold": verdict.threshold,
-        "prune_after": verdict.epoch,
-        "percentile": verdict.percentile,
-        "counterfactual": verdict.counterfactual.source,
-        "readmitted": verdict.readmitted,
-        "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
-        "contrast": verdict.contrast,
-        "doubt": verdict.tell_doubt(),
-        "spared_classes": [class_names[k] for k in verdict.spared_classes],
-    }
+    spared = [class_names[k] for k in verdict.spared_classes]
+    return {**verdict.summary(), "spared_classes": spared}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset, Subset
 
 from oddly.data.base import LabelledData, Split
 from oddly.data.labels import read_trusted
@@ -47,12 +46,9 @@ def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledDat
     rest = mask.nonzero().flatten()
     if not len(rest):
         raise InputError("all examples are trusted: nothing is left to train on")
-    truth = None if data.true_labels is None else data.true_labels[rest]
-    trusted = replace(take(data.train, places), labels=true_labels)
+    trusted = replace(data.train.take(places), labels=true_labels)
     note = f"{len(places):,} trusted examples held out of the {len(data.train):,} to train on"
-    smaller = replace(
-        data, train=take(data.train, rest), true_labels=truth, notes=(*data.notes, note)
-    )
+    smaller = replace(data.take(rest), notes=(*data.notes, note))
     return smaller, TrustedSplit(trusted, data.train.labels[places])
 
 
@@ -85,16 +81,6 @@ def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) ->
         of_class = classes == k
         ranks[of_class] = torch.arange(int(of_class.sum()))
     return shuffled[ranks.argsort(stable=True)[:number]].sort().values
-
-
-def take(split: Split, places: Tensor) -> Split:
-    """Some examples of a split."""
-    images: Tensor | Dataset[Tensor]
-    if isinstance(split.images, Tensor):
-        images = split.images[places]
-    else:
-        images = Subset(split.images, places.tolist())
-    return Split(images, split.labels[places], [split.ids[i] for i in places.tolist()])
 
 
 class TrustedFeed:

@@ -75,7 +75,7 @@ class Cell:
     column: str
     paper: PaperNumber | None
     jobs: tuple[Job, ...]
-    """Empty where it cannot be trained: the method does not exist (yet)."""
+    """One per seed."""
     read: Callable[[Result], float | None] = final_accuracy
     joint: Callable[[Sequence[Result]], float | None] | None = None
     """Where the number speaks of all seeds together rather than of each; replaces `read`."""
@@ -99,12 +99,11 @@ class Filled:
         return stdev(self.values) if len(self.values) > 1 else None
 
     def to_dict(self) -> dict[str, Any]:
-        paper = self.paper and {"value": self.paper.value, "spread": self.paper.spread}
         return {
             "row": self.row,
             "column": self.column,
-            "paper": paper and paper["value"],
-            "paper_spread": paper and paper["spread"],
+            "paper": self.paper and self.paper.value,
+            "paper_spread": self.paper and self.paper.spread,
             "ours": self.ours,
             "spread": self.spread,
             "n": len(self.values),

@@ -10,8 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from oddly.data import load_data
-from oddly.data.base import DataOptions, Split
-from oddly.data.cifar import find_folder
+from oddly.data.base import DataOptions, Split, find_folder
 from oddly.data.imagenet import find_synsets, list_synsets
 from oddly.data.source import ImageFiles
 from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16

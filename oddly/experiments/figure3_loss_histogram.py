@@ -12,12 +12,12 @@ Kolmogorov-Smirnov distance (0 = the same, 1 = apart); asymmetric noise of 40 % 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from oddly.experiments.base import Cell, Drawing, Experiment, Job
 from oddly.experiments.drawing import draw_lines, histogram_points
-from oddly.experiments.looks import Snapshot, follow, look_cell
+from oddly.experiments.looks import follow, look_cell, measured
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import EDGES, histogram_distance
@@ -56,16 +56,8 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
                 ("KS(noise, normal)", "ks_noise_normal"),
             ):
                 at = size.at(epoch)
-                made.append(look_cell(f"{row}, epoch {at}", column, jobs, at, _figure(key)))
+                made.append(look_cell(f"{row}, epoch {at}", column, jobs, at, measured(key)))
     return made + _compare_amounts(size, seeds)
-
-
-def _figure(key: str) -> Callable[[Snapshot], float | None]:
-    def read(snapshot: Snapshot) -> float | None:
-        value = snapshot[key]
-        return None if value is None else float(value)
-
-    return read
 
 
 def _compare_amounts(size: Size, seeds: int) -> list[Cell]:

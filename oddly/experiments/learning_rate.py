@@ -14,12 +14,13 @@ from pathlib import Path
 
 from oddly.experiments.base import Cell, Drawing, Experiment, Job
 from oddly.experiments.drawing import draw_lines
-from oddly.experiments.looks import Snapshot, follow, look_cell
+from oddly.experiments.looks import follow, look_cell, measured
 from oddly.experiments.sizes import Size
 
 DATA = {"CIFAR-100 40 %": "cifar100", "CIFAR-10 40 %": "cifar10"}
 EPOCHS = (10, 25, 50, 75)
 SHARES = (1.0, 0.1)  # of the recipe's rate: 0.1 and 0.01 in the paper's
+separation = measured("ks_noise_normal")
 
 
 def rate_of(size: Size, share: float) -> float:
@@ -41,13 +42,8 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
             rate = rate_of(size, share)
             for epoch in EPOCHS:
                 row = f"rate {rate:g}, epoch {size.at(epoch)}"
-                made.append(look_cell(row, column, jobs, size.at(epoch), _separation))
+                made.append(look_cell(row, column, jobs, size.at(epoch), separation))
     return made
-
-
-def _separation(snapshot: Snapshot) -> float | None:
-    value = snapshot["ks_noise_normal"]
-    return None if value is None else float(value)
 
 
 def draw(drawing: Drawing) -> Sequence[Path]:
@@ -58,7 +54,7 @@ def draw(drawing: Drawing) -> Sequence[Path]:
         for share in SHARES:
             job = make_job(size, source, share, 0)
             if result := drawing.store.find(job.config):
-                points = [(float(e), _separation(s)) for e, s in result.snapshots.items()]
+                points = [(float(e), separation(s)) for e, s in result.snapshots.items()]
                 known = [(x, y) for x, y in points if y is not None]
                 series[f"rate {job.config.learning_rate:g}"] = known
         if series:

@@ -33,6 +33,16 @@ def look_cell(
     return Cell(row, column, paper, jobs, read_result)
 
 
+def measured(figure: str) -> Callable[[Snapshot], float | None]:
+    """`ks_noise_normal`, `ks_noise_simulated`: how far two kinds of losses lay apart."""
+
+    def read(snapshot: Snapshot) -> float | None:
+        value = snapshot[figure]
+        return None if value is None else float(value)
+
+    return read
+
+
 def at_percentile(percentile: float, figure: str) -> Callable[[Snapshot], float | None]:
     """`removed`, `precision`, `recall`, `f1`, `threshold`: had the run pruned there with this p."""
 

@@ -15,9 +15,11 @@ from oddly.data import load_data
 from oddly.data.base import Augment, DataOptions, LabelledData, Split
 from oddly.engine.config import RunConfig, sort_options
 from oddly.errors import InputError
-from oddly.methods import PRESETS
+from oddly.methods import PRESETS, parse_bool
 
 PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
+PARSERS: dict[str, Callable[[str], Any]]
+PARSERS = {"int": int, "float": float, "str": str, "bool": parse_bool}
 LOOKS = (10, 25, 30, 50, 75, 100)
 
 
@@ -101,11 +103,7 @@ def _typed(name: str, text: str) -> Any:
     kinds = {each.name: str(each.type).split(" | ")[0] for each in fields(RunConfig)}
     kind = "int" if name == "prune_after" else kinds.get(name, "str")
     try:
-        if kind == "bool":
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
-                text.lower()
-            ]
-        return {"int": int, "float": float, "str": str}[kind](text)
+        return PARSERS[kind](text)
     except (KeyError, ValueError):
         raise InputError(f"{name} takes {kind}, not '{text}'") from None
 

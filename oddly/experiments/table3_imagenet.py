@@ -15,7 +15,6 @@ from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
 from oddly.experiments.large_sizes import IMAGENET
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
-from oddly.methods import METHODS
 
 NOISES = {"0 %": 0.0, "20 %": 0.2, "40 %": 0.4}
 PAPER: dict[str, dict[str, tuple[float, float]]] = {
@@ -48,8 +47,6 @@ def make_jobs(size: Size, row: str, noise: float, seeds: int) -> tuple[Job, ...]
     if row == "ODD":
         paper = [size.paper("imagenet", seed, noise=noise) for seed in range(seeds)]
         return tuple(Job(*pair) for pair in zip(paper, trunks, strict=True))
-    if METHOD_OF[row] not in METHODS:
-        return ()
     method = METHOD_OF[row]
     configs = [size.config("imagenet", s, noise=noise, method=method) for s in range(seeds)]
     return tuple(Job(config) for config in configs)

@@ -17,7 +17,6 @@ from oddly.experiments.large_sizes import WEBVISION
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
 from oddly.experiments.table3_imagenet import top1, top5
-from oddly.methods import METHODS
 
 PAPER = {
     "ODD": (74.6, 90.6, 66.7, 86.3),
@@ -54,18 +53,12 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
     rows = ["ERM", "ODD"] if size.name == "small" else list(PAPER)
     made = []
     for row in rows:
-        jobs = make_jobs(size, row, seeds)
+        jobs = tuple(make_job(size, row, seed) for seed in range(seeds))
         for (column, read), printed in zip(READERS.items(), PAPER[row], strict=True):
             made.append(Cell(row, column, PaperNumber(printed), jobs, read))
         if row == "ODD":
             made.append(Cell(row, "removed", PaperNumber(9.3), jobs, removed))
     return made
-
-
-def make_jobs(size: Size, row: str, seeds: int) -> tuple[Job, ...]:
-    if row in METHOD_OF and METHOD_OF[row] not in METHODS:
-        return ()
-    return tuple(make_job(size, row, seed) for seed in range(seeds))
 
 
 def make_job(size: Size, row: str, seed: int, percentile: float = PERCENTILE) -> Job:

@@ -36,12 +36,17 @@ def save_run(
     config = {"method": "odd", "data": None if data is None else str(data)}
     writer = _create(Path(path), config, overwrite)
     writer.write_verdicts(table)
-    found = {"percentile": verdict.percentile, "threshold": verdict.threshold}
-    about = {**verdict.counterfactual.summary(), **found, "epoch": verdict.epoch}
-    writer.write_counterfactual(about)
-    name = None if data is None else Path(data).resolve().name  # the pages' title
-    summary = {**config, "data": name, **found, **_summarise(verdict)}
-    writer.finish({**summary, "classes": len(class_names)})
+    writer.write_counterfactual(verdict.origin())
+    summary = {
+        "method": config["method"],
+        "data": None if data is None else Path(data).resolve().name,  # the pages' title
+        "examples": len(verdict.keep),
+        "classes": len(class_names),
+        "removed": verdict.num_removed,
+        "removed_fraction": verdict.removed_fraction,
+        **verdict.summary(),
+    }
+    writer.finish(summary)
     return Run(path)
 
 
@@ -110,17 +115,3 @@ def _check_classes(
         outside = low if low < -1 else high
         raise InputError(f"class {outside} among the {kind}, but {len(names)} class names")
     return found
-
-
-def _summarise(verdict: Verdict) -> dict[str, Any]:
-    rates = verdict.noise_rate
-    return {
-        "examples": len(verdict.keep),
-        "removed": verdict.num_removed,
-        "removed_fraction": verdict.removed_fraction,
-        "prune_after": verdict.epoch,
-        "counterfactual": verdict.counterfactual.source,
-        "estimated_noise": rates and dict(zip(("rate", "low", "high"), rates, strict=True)),
-        "contrast": verdict.contrast,
-        "doubt": verdict.tell_doubt(),
-    }

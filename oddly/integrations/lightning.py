@@ -62,12 +62,18 @@ class Denoise(Callback):
         goes_on = self._feed and trainer.global_step
         self._saved = {**self._feed.save(), "done": 0} if self._feed and goes_on else {}
         self._limits = trainer.max_epochs, trainer.max_steps  # a learning rate finder alters these
-        source = trainer.fit_loop._data_source  # Lightning offers no public way in
+        source = _find_source(trainer)
+        if source is None:
+            raise InputError(
+                "Denoise finds no way into this version of Lightning: use one from 2.5 to 2.6, or"
+                " oddly.denoise in a loop of your own"
+            )
         request = type(source).dataloader
         source.dataloader = lambda: self._follow(trainer, request(source))
 
     def teardown(self, trainer: Any, model: Any, stage: str) -> None:
-        vars(trainer.fit_loop._data_source).pop("dataloader", None)
+        if (source := _find_source(trainer)) is not None:
+            vars(source).pop("dataloader", None)
 
     def on_exception(self, trainer: Any, model: Any, exception: BaseException) -> None:
         self.teardown(trainer, model, self._stage)
@@ -126,3 +132,9 @@ class Denoise(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if self._stage == "fit" or not self._feed:  # a test needs the weights alone
             self._saved = state_dict
+
+
+def _find_source(trainer: Any) -> Any:
+    """What a fit asks for its loader. Lightning has no public name for it: None if that changes."""
+    source = getattr(trainer.fit_loop, "_data_source", None)
+    return source if hasattr(type(source), "dataloader") else None

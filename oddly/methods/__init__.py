@@ -69,6 +69,11 @@ def settings_of(name: str) -> dict[str, str]:
     return {name: kind for name, kind in kinds if kind.split(" | ")[0] in _PARSERS}
 
 
+def read_settings(name: str, method: Method) -> dict[str, Any]:
+    """The settings that a method has, given or by default."""
+    return {setting: getattr(method, setting) for setting in settings_of(name)}
+
+
 def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[str]]:
     """The method under its settings, and a note for each setting that only other methods know."""
     known = settings_of(name)
@@ -98,7 +103,8 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
         raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
-def _parse_bool(value: Any) -> bool:
+def parse_bool(value: Any) -> bool:
+    """From the usual words; `KeyError` for any other."""
     if isinstance(value, bool):
         return value
     return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
@@ -110,7 +116,7 @@ _PARSERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
     "float": float,
     "str": str,
-    "bool": _parse_bool,
+    "bool": parse_bool,
 }
 
 __all__ = [
@@ -124,5 +130,7 @@ __all__ = [
     "StepOutput",
     "Trusted",
     "build_method",
+    "parse_bool",
+    "read_settings",
     "settings_of",
 ]

@@ -63,7 +63,7 @@ class CoTeaching(Method):
         outputs = [network(batch.inputs) for network in (model, self.second)]
         losses = [F.cross_entropy(z.float(), batch.labels, reduction="none") for z in outputs]
         chosen = [pick_smallest(each.detach(), 1 - self.forget) for each in losses]
-        self.remember(batch, sum(each.detach() for each in losses) / 2)  # type: ignore[arg-type]
+        self.remember(batch, (losses[0] + losses[1]).detach() / 2)
         self.agreed[batch.index] = outputs[0].argmax(1) == batch.labels
         loss = losses[0][chosen[1]].mean() + losses[1][chosen[0]].mean()
         return StepOutput(loss, outputs[0])

@@ -79,9 +79,9 @@ class Curriculum(Method):
         if min(centred.shape) > self.components:
             _, _, directions = torch.pca_lowrank(centred, self.components, center=False)
             centred = centred @ directions
-        sample = torch.cdist(centred[:ROWS], centred).flatten()
-        place = max(1, round(self.distance_percentile / 100 * len(sample)))
-        cut_off = sample.kthvalue(place).values
+        distances = torch.cdist(centred[:ROWS], centred).flatten()
+        place = max(1, round(self.distance_percentile / 100 * len(distances)))
+        cut_off = distances.kthvalue(place).values
         rows = [torch.cdist(part, centred) < cut_off for part in centred.split(ROWS)]
         return torch.cat(rows).sum(1) - 1.0
 

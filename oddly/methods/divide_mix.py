@@ -83,8 +83,9 @@ class DivideMix(Method):
             return StepOutput(losses[0] + losses[1], outputs[0])
         views = (batch.inputs, *batch.views)
         guesses = [self.guess(network, views) for network in (self.first, self.second)]
+        both = (guesses[0] + guesses[1]) / 2
         losses = [
-            self.mixed_loss(network, batch, views, guesses[own], sum(guesses) / 2, 1 - own)  # type: ignore[arg-type]
+            self.mixed_loss(network, batch, views, guesses[own], both, 1 - own)
             for own, network in enumerate((self.first, self.second))
         ]
         return StepOutput(losses[0] + losses[1])

@@ -1,4 +1,4 @@
-"""Latent class-conditional noise (Yao, Wu, Zhang, Tsang, Sun 2019): sampled labels, dynamic T."""
+"""Latent class-conditional noise (Yao, Wu, Zhang, Tsang, Sun 2019): drawn labels, dynamic T."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ class LCCN(Method):
         logits = model(batch.inputs)
         if not self.sampling:
             return StepOutput(F.cross_entropy(logits, batch.labels), logits)
-        sampled = self.sample(logits.detach().float().softmax(1), batch)
-        return StepOutput(F.cross_entropy(logits, sampled), logits)
+        drawn = self.draw(logits.detach().float().softmax(1), batch)
+        return StepOutput(F.cross_entropy(logits, drawn), logits)
 
-    def sample(self, p: Tensor, batch: Batch) -> Tensor:
+    def draw(self, p: Tensor, batch: Batch) -> Tensor:
         """New latent labels of a batch, the counts kept in step with them."""
         belief = posterior(p, self.matrix, batch.labels)
-        sampled = torch.multinomial(belief.clamp_min(1e-12), 1).squeeze(1)
+        drawn = torch.multinomial(belief.clamp_min(1e-12), 1).squeeze(1)
         self.beliefs[batch.index] = belief.gather(1, batch.labels[:, None]).squeeze(1)
         self.count(self.latent[batch.index], batch.labels, -1)
-        self.count(sampled, batch.labels, 1)
-        self.latent[batch.index] = sampled
-        return sampled
+        self.count(drawn, batch.labels, 1)
+        self.latent[batch.index] = drawn
+        return drawn
 
     def count(self, latent: Tensor, given: Tensor, change: int) -> None:
         changes = torch.full_like(latent, change)

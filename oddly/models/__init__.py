@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 from torch import nn
 
@@ -11,15 +12,10 @@ from oddly.errors import InputError, unknown_name
 from oddly.models.fast_resnet import resnet9
 from oddly.models.feature_head import feature_head
 from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
-from oddly.models.timm_model import build_timm_model, import_timm, nearest_timm_names
+from oddly.models.timm_model import create_timm_model, import_timm, nearest_timm_names
 from oddly.models.wide_resnet import WideResNet
 
 __all__ = ["MODELS", "ResNet", "WideResNet", "build_model"]
-
-
-def _wrn_28_10(num_classes: int, in_channels: int = 3, dropout: float = 0.0) -> WideResNet:
-    """The paper's network: 36.5 million parameters."""
-    return WideResNet(28, 10, num_classes, in_channels, dropout)
 
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
@@ -28,7 +24,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet9": resnet9,
     "resnet18": resnet18,
     "resnet20": resnet20,
-    "wrn-28-10": _wrn_28_10,
+    "wrn-28-10": partial(WideResNet, 28, 10),  # the paper's: 36.5 million parameters
 }
 """Name → builder(num_classes, in_channels); `build_model` also knows wrn-D-K and timm's names."""
 
@@ -41,7 +37,7 @@ def build_model(
         raise InputError(f"dropout {dropout:g} is outside 0 … 1 (1 itself would drop everything)")
     if name.startswith("timm:"):
         name = name.removeprefix("timm:")
-        return build_timm_model(name, num_classes, in_channels, image_size, dropout)
+        return create_timm_model(name, num_classes, in_channels, image_size, dropout)
     if wide := re.fullmatch(r"wrn-(\d+)-(\d+)", name):
         depth, width = int(wide[1]), int(wide[2])
         return WideResNet(depth, width, num_classes, in_channels, dropout)
@@ -61,6 +57,6 @@ def _build_foreign(
     except InputError as error:
         raise InputError(f"{unknown_name('model', name, MODELS)}; {error}") from error
     if timm.is_model(name):
-        return build_timm_model(name, num_classes, in_channels, image_size, dropout)
+        return create_timm_model(name, num_classes, in_channels, image_size, dropout)
     # Only the nearest of timm's thousand names, lest the message list them all.
     raise unknown_name("model", name, [*MODELS, *nearest_timm_names(name)])

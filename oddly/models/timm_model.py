@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 
 
 def import_timm() -> Any:
@@ -32,13 +32,6 @@ def nearest_timm_names(name: str) -> list[str]:
     except InputError:
         return []
     return get_close_matches(name, names, n=1, cutoff=0.5)
-
-
-def build_timm_model(
-    name: str, num_classes: int, in_channels: int, image_size: int, dropout: float = 0.0
-) -> nn.Module:
-    """A freshly initialised timm network."""
-    return create_timm_model(name, num_classes, in_channels, image_size, dropout)
 
 
 def create_timm_model(
@@ -92,17 +85,17 @@ def _try_one_image(model: nn.Module, in_channels: int, image_size: int) -> None:
 
 
 def _unreachable(name: str, error: Exception) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return InputError(
-        f"the pretrained weights of '{name}' cannot be fetched: {reason[:200]}; give a file with"
-        " --weights FILE"
+        f"the pretrained weights of '{name}' cannot be fetched: {first_line(error)[:200]};"
+        " give a file with --weights FILE"
     )
 
 
 def _misfit(
     name: str, in_channels: int, image_size: int, dropout: float, error: Exception
 ) -> InputError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     images = f"{in_channels}x{image_size}x{image_size} images"
     with_dropout = f" with dropout {dropout:g}" if dropout else ""
-    return InputError(f"timm model '{name}' cannot be built for {images}{with_dropout}: {reason}")
+    return InputError(
+        f"timm model '{name}' cannot be built for {images}{with_dropout}: {first_line(error)}"
+    )

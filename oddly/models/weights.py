@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from oddly.errors import InputError
+from oddly.errors import InputError, first_line
 from oddly.models.timm_model import import_timm
 
 
@@ -30,8 +30,7 @@ def _fetch(name: str) -> dict[str, Tensor]:
     try:
         model = import_timm().create_model(name.removeprefix("timm:"), pretrained=True)
     except (OSError, RuntimeError, ValueError) as error:  # no network, no such weights
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"no pretrained weights for '{name}': {reason}") from None
+        raise InputError(f"no pretrained weights for '{name}': {first_line(error)}") from None
     state: dict[str, Tensor] = model.state_dict()
     return state
 
@@ -47,8 +46,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
             return load_safetensors(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"weights {path} cannot be read: {reason}") from None
+        raise InputError(f"weights {path} cannot be read: {first_line(error)}") from None
     for key in ("state_dict", "model"):  # how training scripts wrap it
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]

@@ -14,7 +14,7 @@ done                 empty; the last file written
 
 from __future__ import annotations
 
-from oddly.records.files import read_table, replacing, write_atomic, write_json
+from oddly.records.files import read_table, replacing, write_atomic, write_csv, write_json
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import VerdictTable, score_verdict
@@ -32,5 +32,6 @@ __all__ = [
     "replacing",
     "score_verdict",
     "write_atomic",
+    "write_csv",
     "write_json",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import errno
+import io
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -69,6 +71,15 @@ def read_json(path: Path) -> dict[str, Any]:
         return dict(json.loads(path.read_bytes()))
     except (ValueError, TypeError):
         raise InputError(f"{path}: not valid JSON; train again with --overwrite") from None
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table that spreadsheets open, whole or not at all."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_atomic(path, text.getvalue())
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:

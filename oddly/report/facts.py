@@ -40,36 +40,25 @@ def list_facts(
     run: Run, said: dict[str, Any], verdicts: pd.DataFrame | None, prune_after: int | None
 ) -> list[Fact]:
     """The numbers a reader looks for first; what is not known is left out."""
-    facts = []
-    if verdicts is not None:
-        total, removed = len(verdicts), int((~verdicts["keep"]).sum())
-        classes = int(said.get("classes") or verdicts["given_label"].nunique())
-        facts.append(Fact("Images", f"{total:,}", f"in {classes:,} classes"))
-        if (threshold := find_threshold(verdicts)) is not None:
-            share = f"{100 * removed / max(total, 1):.1f}{NARROW}% of the images"
-            facts.append(Fact("Suspects", f"{removed:,}", share))
-    facts += estimated_noise(said)
-    if run.test_accuracy is not None:
-        before = [
-            row["test_accuracy"]
-            for row in run.metrics
-            if row["epoch"] == prune_after and row.get("test_accuracy") is not None
-        ]
-        note = f"{before[0]:.2f}{NARROW}% before pruning" if before else "after the last epoch"
-        facts.append(Fact("Test accuracy", f"{run.test_accuracy:.2f}{NARROW}%", note))
-    if verdicts is not None and threshold is not None:
-        kind = said.get("counterfactual")
-        sources = {"sentinels": "from planted labels", "weights": "from the weights"}
-        note = sources.get(str(kind), "from random labels")
-        note += f", epoch {prune_after}" if prune_after is not None else ""
-        facts.append(Fact("Threshold", format_number(threshold, 3), note))
-    if said.get("seconds") is not None:
-        seconds, own = said["seconds"], said.get("denoise_seconds")
-        note = f"{format_seconds(own)} of it denoising" if own else ""
-        note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
-        if said.get("backbone") and not said.get("fine_tune"):
-            note = "of the head, without the backbone's"
-        facts.append(Fact("Time", format_seconds(seconds), note))
+    return [
+        *list_images(said, verdicts),
+        *estimated_noise(said),
+        *list_accuracy(run, prune_after),
+        *list_threshold(said, verdicts, prune_after),
+        *list_time(said),
+    ]
+
+
+def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fact]:
+    """How many there are, and how many are suspected, if any could be."""
+    if verdicts is None:
+        return []
+    total, removed = len(verdicts), int((~verdicts["keep"]).sum())
+    classes = int(said.get("classes") or verdicts["given_label"].nunique())
+    facts = [Fact("Images", f"{total:,}", f"in {classes:,} classes")]
+    if find_threshold(verdicts) is not None:
+        share = f"{100 * removed / max(total, 1):.1f}{NARROW}% of the images"
+        facts.append(Fact("Suspects", f"{removed:,}", share))
     return facts
 
 
@@ -83,6 +72,44 @@ def estimated_noise(said: dict[str, Any]) -> list[Fact]:
         note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NARROW}%"
     note += ", not to be trusted" if said.get("doubt") else ""
     return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NARROW}%", note)]
+
+
+def list_accuracy(run: Run, prune_after: int | None) -> list[Fact]:
+    """In the end, and when it was pruned."""
+    if run.test_accuracy is None:
+        return []
+    before = [
+        row["test_accuracy"]
+        for row in run.metrics
+        if row["epoch"] == prune_after and row.get("test_accuracy") is not None
+    ]
+    note = f"{before[0]:.2f}{NARROW}% before pruning" if before else "after the last epoch"
+    return [Fact("Test accuracy", f"{run.test_accuracy:.2f}{NARROW}%", note)]
+
+
+def list_threshold(
+    said: dict[str, Any], verdicts: pd.DataFrame | None, prune_after: int | None
+) -> list[Fact]:
+    """The threshold, where it comes from and when it was applied."""
+    threshold = None if verdicts is None else find_threshold(verdicts)
+    if threshold is None:
+        return []
+    sources = {"sentinels": "from planted labels", "weights": "from the weights"}
+    note = sources.get(str(said.get("counterfactual")), "from random labels")
+    note += f", epoch {prune_after}" if prune_after is not None else ""
+    return [Fact("Threshold", format_number(threshold, 3), note)]
+
+
+def list_time(said: dict[str, Any]) -> list[Fact]:
+    """Of training, and what of it denoising took."""
+    if said.get("seconds") is None:
+        return []
+    seconds, own = said["seconds"], said.get("denoise_seconds")
+    note = f"{format_seconds(own)} of it denoising" if own else ""
+    note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
+    if said.get("backbone") and not said.get("fine_tune"):
+        note = "of the head, without the backbone's"
+    return [Fact("Time", format_seconds(seconds), note)]
 
 
 def list_scores(said: dict[str, Any]) -> list[Fact]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from oddly.errors import InputError
-from oddly.records import Run, read_table, replacing, write_atomic
+from oddly.records import Run, read_table, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
 
 SUFFIXES = (".csv", ".parquet")
@@ -67,7 +67,7 @@ def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
         with replacing(path) as file:
             pq.write_table(pa.table({name: list(values) for name, values in columns}), file)
     else:
-        write_atomic(path, _as_csv(table))
+        write_csv(path, COLUMNS, table)
     return path
 
 
@@ -86,14 +86,6 @@ def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str]]]:
     except (OSError, UnicodeDecodeError, csv.Error, KeyError):
         hint = "it must be readable, with columns id and label, as the new table is to hold it too"
         raise InputError(f"{path}: this run was trained with these labels; {hint}") from None
-
-
-def _as_csv(rows: Iterable[tuple[str, str, str]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def _of_run(run: Run, decisions: list[Decision]) -> list[Decision]:

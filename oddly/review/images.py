@@ -24,7 +24,7 @@ LARGEST_SIDE = 1024
 LOSSLESS_SIDE = 128  # up to here PNG, beyond JPEG: ten times faster than WebP at full size
 
 
-class ImageSource(Protocol):
+class PictureSource(Protocol):
     """Where the pictures of a run come from."""
 
     def read(self, id: str) -> Image.Image:
@@ -62,7 +62,7 @@ class StoredPictures:
         return read_picture(self._contents[id], LARGEST_SIDE, MAX_PIXELS)
 
 
-class ImageFiles:
+class PictureFiles:
     """Pictures that lie below one folder; ids are paths relative to it, or absolute ones in it."""
 
     def __init__(self, root: Path, base: Path | None = None) -> None:
@@ -91,7 +91,7 @@ class ImageFiles:
 class FirstOf:
     """The first source that has the picture; the first one's reason where none has."""
 
-    def __init__(self, sources: Sequence[ImageSource]) -> None:
+    def __init__(self, sources: Sequence[PictureSource]) -> None:
         self._sources = sources
 
     def read(self, id: str) -> Image.Image:
@@ -104,7 +104,7 @@ class FirstOf:
         raise reasons[0]
 
 
-def find_images(run: Run, id: str, folder: Path | None = None) -> ImageSource:
+def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
     """This run's pictures: its files, else what it stored; `id` is one of its."""
     stored = StoredPictures.of(run)
     files = find_files(run, folder)
@@ -119,14 +119,14 @@ def find_images(run: Run, id: str, folder: Path | None = None) -> ImageSource:
     raise InputError(f"{data}: the pictures of this run are not there; {hint}")
 
 
-def find_files(run: Run, folder: Path | None = None) -> ImageFiles | None:
+def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
     """Where the image files lie: as the run's settings say, or below `folder`."""
     base = run.data_root
     if folder is None:
-        return None if base is None else ImageFiles(base)
+        return None if base is None else PictureFiles(base)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of pictures")
-    return ImageFiles(folder, base)
+    return PictureFiles(folder, base)
 
 
 def encode(image: Image.Image, side: int) -> tuple[bytes, str]:

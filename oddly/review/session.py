@@ -13,7 +13,7 @@ import numpy as np
 from oddly.errors import InputError
 from oddly.records import Run
 from oddly.review.decisions import ACTIONS, FILE_NAME, Decision, Decisions
-from oddly.review.images import ImageSource, NoImages, find_images
+from oddly.review.images import NoImages, PictureSource, find_images
 from oddly.review.suspects import Suspect, Suspects
 
 OPEN, DECIDED, SKIPPED = 0, 1, 2
@@ -73,7 +73,7 @@ class Session:
         self.run = run
         self.suspects = Suspects.read(run, top)
         ids = self.suspects.ids
-        self.images: ImageSource = find_images(run, ids[0], images) if ids else NoImages()
+        self.images: PictureSource = find_images(run, ids[0], images) if ids else NoImages()
         self._state = np.zeros(len(ids), np.uint8)
         self.decisions = Decisions(decisions or run.path / FILE_NAME, self._mark)
         check_labels(self.decisions, self.suspects.class_names)

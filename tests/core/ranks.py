@@ -15,7 +15,8 @@ from torch import distributed as dist
 from torch.nn import functional as F
 
 from oddly.core import Denoiser, LossLedger
-from oddly.core.ledger import STATISTICS, merge_latest
+from oddly.core.ledger import STATISTICS
+from oddly.core.ranks import merge_latest
 
 NUM_EXAMPLES, NUM_CLASSES, FEATURES, EPOCHS, PRUNE_AFTER = 61, 3, 4, 4, 3
 

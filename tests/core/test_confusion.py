@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import Tensor
 
 from oddly.core import confusion as module
 from oddly.core import cut
-from oddly.core.confusion import class_offsets, find_shifts, look_up, pair_shifts, shift_
+from oddly.core.confusion import (
+    class_offsets,
+    find_shifts,
+    log_ratios,
+    look_up,
+    pair_shifts,
+    shift_,
+)
 from oddly.core.sentinels import Scored
 
 NAN = torch.nan
@@ -218,3 +227,19 @@ def test_of_very_many_examples_a_random_few_are_looked_at(monkeypatch: pytest.Mo
     assert not torch.equal(few, whole)
     assert off_diagonal(few - whole).abs().max() < 0.2
     assert few[1, 0] == off_diagonal(few).max()
+
+
+def test_ratios_by_hand() -> None:
+    """Of 300 examples 30 labelled 0 are truly 1: there are 70, 130 and 100 of the classes.
+
+    Random labels would make 30 wrong ones 30 · (70, 130, 100) / 300 / 2 times of each rival.
+    """
+    wrong = torch.zeros(3, 3, dtype=torch.float64)
+    wrong[0, 1] = 30
+    found = log_ratios(wrong, torch.tensor([100.0, 100.0, 100.0], dtype=torch.float64))
+    assert found[0].tolist() == pytest.approx(
+        [math.log(10 / 13.5), math.log(40 / 16.5), math.log(10 / 15)]
+    )
+    assert torch.equal(found[1], found[2])
+    wrong[0, 1] = 3_000  # some 500 of each other pair are expected; e² times as rare is believed
+    assert float(log_ratios(wrong, torch.full((3,), 1e4)).min()) == pytest.approx(-2.0)

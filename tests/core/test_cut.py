@@ -337,7 +337,7 @@ def test_of_very_many_scores_an_even_few_are_looked_at(monkeypatch: pytest.Monke
     whole = draw_mixture(0.2, 10, apart=3.0)
     monkeypatch.setattr(module, "PROBED", 8_000)
     few = draw_mixture(0.2, 10, apart=3.0)
-    assert len(module.ordered_sample(few.scores)) == 8_000
+    assert len(module.known_in_order(few.scores)) == 8_000
     assert few.noise_rate != whole.noise_rate
     assert few.noise_rate == pytest.approx(whole.noise_rate, abs=0.02)
     assert few.threshold == pytest.approx(whole.threshold, abs=0.1)

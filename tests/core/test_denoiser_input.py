@@ -82,5 +82,7 @@ def test_a_model_of_nan_is_refused() -> None:
     model = toy.model(0)
     denoiser.observe(torch.arange(N), model(toy.inputs), toy.labels)
     nn.init.constant_(model.weight, math.nan)
-    with pytest.raises(InputError):
+    with pytest.raises(
+        InputError, match="the counterfactual is NaN: the model's outputs are broken"
+    ):
         denoiser.end_epoch(model)

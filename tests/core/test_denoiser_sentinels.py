@@ -254,7 +254,8 @@ def test_sixteen_bytes_per_example_in_all(statistic: str) -> None:
     index = torch.arange(4)
     denoiser.observe(index, torch.zeros(4, K), denoiser.plant(index, torch.zeros_like(index)))
     denoiser.end_epoch(nn.Linear(2, K))
-    held = [*vars(denoiser).values(), *vars(denoiser.ledger).values()]
+    held = [*vars(denoiser).values(), *denoiser._observed.state_dict().values()]
+    held += vars(denoiser.ledger).values()
     assert denoiser.sentinels is not None
     held += [*vars(denoiser.sentinels).values(), *vars(denoiser.sentinels.ledger).values()]
     total = sum(tensor.nbytes for tensor in held if isinstance(tensor, Tensor))

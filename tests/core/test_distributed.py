@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from oddly.core.ledger import STATISTICS, merge_latest
+from oddly.core.ledger import STATISTICS
+from oddly.core.ranks import merge_latest
 from tests.core import ranks
 
 pytestmark = pytest.mark.slow

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from oddly.data.listing import count, first_few, natural, shown, storable
+from oddly.data.listing import count, first_few, natural, storable
+from oddly.errors import shown
 
 
 def test_natural_order() -> None:

@@ -156,7 +156,7 @@ def test_check_weights() -> None:
 
 
 def test_nothing_is_written_when_something_cannot_be_built(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="unknown model 'resnet9000'"):
         run_config(replace(NOISY, model="resnet9000"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,8 @@ def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
 def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> None:
     code, told, _ = oddly("reproduce", "table1", "--small", "--runs", tmp_path)
     assert code == 0 and told.count("missing") == 2 and "84.4±0.5" in told
+    told = oddly("reproduce", "table1", "--runs", tmp_path)[1]
+    assert "…" not in told and "CIFAR-100 20 %" in told  # no column is cut off
     code, told, _ = oddly("reproduce", "table1", "--small", "--runs", tmp_path, "--json")
     assert [cell["ours"] for cell in json.loads(told)["cells"]] == [None, None]
 
@@ -57,7 +60,7 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
         (("table3", "--fast"), "table3 has no --fast; use --full or --small"),
         (("table1", "--small", "--full"), "--small and --full exclude each other"),
         (("table1", "--column", "CIFAR-11"), "unknown column 'CIFAR-11'"),
-        (("table1", "--with", "dropout"), "--set takes NAME=VALUE|--with takes NAME=VALUE"),
+        (("table1", "--with", "dropout"), "--with takes NAME=VALUE, not 'dropout'"),
         (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
         (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
     ],
@@ -65,7 +68,5 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
 def test_mistakes_are_one_line(
     oddly: Command, tmp_path: Path, arguments: tuple[str, ...], told: str
 ) -> None:
-    import re
-
     code, out, complaint = oddly("reproduce", *arguments, "--runs", tmp_path)
     assert code == 2 and not out and re.search(told, complaint.replace("\n", " "))

@@ -225,3 +225,11 @@ def test_the_seed_is_lightnings(
 def test_a_misspelt_option_is_told_at_once() -> None:
     with pytest.raises(InputError, match="unknown option 'percentil'"):
         Denoise(K, percentil=10)
+
+
+def test_a_lightning_that_changed_inside_is_told_of_in_one_line() -> None:
+    trainer = make_trainer(Denoise(K))
+    trainer.fit_loop._data_source = object()  # type: ignore[assignment]
+    with pytest.raises(InputError, match="no way into this version of Lightning"):
+        Denoise(K).setup(trainer, Blobs(), "fit")
+    Denoise(K).teardown(trainer, Blobs(), "fit")

@@ -13,7 +13,7 @@ from PIL import Image
 from oddly.errors import InputError
 from oddly.pictures import Unreadable, shrink
 from oddly.records import Run, RunWriter
-from oddly.review.images import FirstOf, ImageFiles, NoImages, StoredPictures, encode, find_images
+from oddly.review.images import FirstOf, NoImages, PictureFiles, StoredPictures, encode, find_images
 from tests.review.conftest import paint, write_run
 
 
@@ -37,7 +37,7 @@ def test_nothing_outside_the_root_is_read(root: Path, id: str) -> None:
     (root / "cat" / "link.png").symlink_to(root.parent / "secret.png")
     (root / "folder").symlink_to(root.parent)
     with pytest.raises(Unreadable, match=r"outside|not a file"):
-        ImageFiles(root).read(id.format(root))
+        PictureFiles(root).read(id.format(root))
 
 
 @pytest.mark.parametrize(
@@ -45,21 +45,21 @@ def test_nothing_outside_the_root_is_read(root: Path, id: str) -> None:
 )
 def test_encoded_paths_mean_nothing(root: Path, id: str) -> None:
     with pytest.raises(Unreadable, match="gone"):
-        ImageFiles(root).read(id)
+        PictureFiles(root).read(id)
 
 
 def test_what_belongs_to_the_dataset_is_read(root: Path) -> None:
     (root / "inner.png").symlink_to(root / "cat" / "a.png")
     (root.parent / "alias").symlink_to(root)
     ids = ["cat/a.png", "./cat/a.png", "cat/a.png#2", "inner.png", str(root / "cat" / "a.png")]
-    for files in (ImageFiles(root), ImageFiles(root.parent / "alias")):
+    for files in (PictureFiles(root), PictureFiles(root.parent / "alias")):
         for id in ids:
             assert files.read(id).size == (8, 6)
 
 
 def test_a_name_with_a_hash_is_a_name_first(root: Path) -> None:
     Image.new("RGB", (3, 3)).save(root / "cat" / "a.png#2", "PNG")
-    assert ImageFiles(root).read("cat/a.png#2").size == (3, 3)
+    assert PictureFiles(root).read("cat/a.png#2").size == (3, 3)
 
 
 def test_names_that_are_not_utf8(root: Path) -> None:
@@ -68,12 +68,12 @@ def test_names_that_are_not_utf8(root: Path) -> None:
         paint(root / name)
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    assert ImageFiles(root).read("caf\\udce9.png").size == (8, 6)
+    assert PictureFiles(root).read("caf\\udce9.png").size == (8, 6)
 
 
 def test_a_table_beside_its_pictures(root: Path) -> None:
     """Relative to the table, `--images` naming the folder that may be read."""
-    files = ImageFiles(root.parent / "data2", base=root)
+    files = PictureFiles(root.parent / "data2", base=root)
     assert files.read("../data2/sibling.png").size == (8, 6)
     assert files.read("sibling.png").size == (8, 6)
     with pytest.raises(Unreadable, match="outside"):
@@ -97,7 +97,7 @@ def test_what_cannot_be_shown_says_why(root: Path) -> None:
     }
     for id, reason in reasons.items():
         with pytest.raises(Unreadable, match=reason):
-            ImageFiles(root).read(id)
+            PictureFiles(root).read(id)
 
 
 def bomb(width: int, height: int) -> bytes:
@@ -116,9 +116,9 @@ def test_bombs_are_refused_before_they_are_decoded(root: Path) -> None:
     (root / "large.png").write_bytes(bomb(9000, 9000))
     (root / "huge.png").write_bytes(bomb(60_000, 60_000))
     with pytest.raises(Unreadable, match="too many pixels: 9000 × 9000"):
-        ImageFiles(root).read("large.png")
+        PictureFiles(root).read("large.png")
     with pytest.raises(Unreadable, match="far too many pixels"):  # Pillow's own limit
-        ImageFiles(root).read("huge.png")
+        PictureFiles(root).read("huge.png")
 
 
 def test_every_mode_becomes_rgb(root: Path) -> None:
@@ -127,7 +127,7 @@ def test_every_mode_becomes_rgb(root: Path) -> None:
     Image.new("RGBA", (4, 4), (255, 0, 0, 0)).save(root / "clear.png")
     Image.new("P", (4, 4)).save(root / "palette.gif")
     Image.new("CMYK", (4, 4)).save(root / "cmyk.jpg")
-    files = ImageFiles(root)
+    files = PictureFiles(root)
     assert files.read("clear.png").getpixel((0, 0)) == (255, 255, 255)
     grey = files.read("deep.png")
     assert (grey.getpixel((0, 0)), grey.getpixel((7, 7))) == ((0, 0, 0), (255, 255, 255))
@@ -149,16 +149,16 @@ def test_nothing_rides_along_in_the_file(root: Path) -> None:
     note.add_text("Comment", "<script>alert(1)</script>")
     Image.new("RGB", (8, 8)).save(path, pnginfo=note)
     path.write_bytes(path.read_bytes() + b"<script>alert(2)</script>")
-    content, _ = encode(ImageFiles(root).read("talks.png"), 1024)
+    content, _ = encode(PictureFiles(root).read("talks.png"), 1024)
     assert b"script" not in content
 
 
 def test_where_a_runs_pictures_are(tmp_path: Path, root: Path, run: Run) -> None:
     files = find_images(run, "cat/0.png")
-    assert isinstance(files, ImageFiles) and files.root == os.path.realpath(tmp_path / "photos")
+    assert isinstance(files, PictureFiles) and files.root == os.path.realpath(tmp_path / "photos")
     (tmp_path / "t.csv").touch()
     by_table = find_images(write_run(tmp_path / "r2", ["a.png"], tmp_path / "t.csv"), "a.png")
-    assert isinstance(by_table, ImageFiles) and by_table.root == os.path.realpath(tmp_path)
+    assert isinstance(by_table, PictureFiles) and by_table.root == os.path.realpath(tmp_path)
     digits = write_run(tmp_path / "r3", ["train/0"], "digits")
     assert isinstance(find_images(digits, "train/0"), NoImages)
     with pytest.raises(Unreadable, match="no pictures"):
@@ -166,7 +166,7 @@ def test_where_a_runs_pictures_are(tmp_path: Path, root: Path, run: Run) -> None
     moved = write_run(tmp_path / "r4", ["a.png"], "photos_that_moved")
     with pytest.raises(InputError, match=r"photos_that_moved: the pictures .* --images"):
         find_images(moved, "a.png")
-    assert isinstance(find_images(moved, "a.png", root), ImageFiles)
+    assert isinstance(find_images(moved, "a.png", root), PictureFiles)
     with pytest.raises(InputError, match="no such folder of pictures"):
         find_images(moved, "a.png", tmp_path / "nowhere")
 

@@ -120,17 +120,8 @@ def _embed(data: LabelledData) -> LabelledData:
 
 def _first(data: LabelledData, number: int) -> LabelledData:
     """The first `number` examples of each split."""
-    assert data.true_labels is not None
-    test = data.test and take(data.test, torch.arange(min(number, len(data.test))))
-    train = take(data.train, torch.arange(min(number, len(data.train))))
-    return replace(data, train=train, test=test, true_labels=data.true_labels[:number])
-
-
-def take(split: Split, index: Tensor) -> Split:
-    """Part of a split, in this order; its images are in memory."""
-    assert isinstance(split.images, Tensor)
-    ids = [split.ids[i] for i in index.tolist()]
-    return Split(split.images[index], split.labels[index], ids)
+    test = data.test and data.test.take(torch.arange(min(number, len(data.test))))
+    return replace(data.take(torch.arange(min(number, len(data.train)))), test=test)
 
 
 def _enlarge(data: LabelledData, factor: int) -> LabelledData:

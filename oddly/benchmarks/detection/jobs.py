@@ -12,15 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from oddly.benchmarks.detection.cases import Case, take
+from oddly.benchmarks.detection.cases import Case
 from oddly.data.base import LabelledData
 from oddly.engine.build import TEST_BATCH, Parts
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict, score_test_set
-from oddly.engine.feed import Feed, make_feed
+from oddly.engine.feed import make_feed
 from oddly.engine.outcome import describe_verdict
+from oddly.engine.sweep import predict_probabilities
 from oddly.errors import InputError
 from oddly.methods import PRESETS, Batch, Context, StepOutput
+from oddly.methods.aum import margins
 from oddly.methods.erm import ERM
 
 Arrays = dict[str, NDArray[Any]]
@@ -90,9 +92,8 @@ class Denoise(Job):
         verdict = parts.method.verdict
         if verdict is None:
             raise InputError(f"{self.name} came to no verdict on {self.case.name}")
-        found = predict(
-            parts.model, parts.train_feed, parts.bf16
-        )  # as every run ends, for the page
+        # As every run ends, for the page.
+        found = predict(parts.model, parts.train_feed, parts.bf16)
         return {
             "keep": verdict.keep.numpy(),
             "scores": verdict.scores.float().numpy(),
@@ -180,11 +181,9 @@ class MeanMargin(ERM):
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
         output = super().loss(model, batch)
         assert output.logits is not None
-        logits = output.logits.detach().float()
-        own = logits.gather(1, batch.labels[:, None])
-        others = logits.scatter(1, batch.labels[:, None], -torch.inf)
-        self.total = self.total.to(logits.device)
-        self.total[batch.index] += own.squeeze(1) - others.amax(1)
+        found = margins(output.logits.detach().float(), batch.labels)
+        self.total = self.total.to(found.device)
+        self.total[batch.index] += found
         return output
 
     def state_dict(self) -> dict[str, Any]:
@@ -265,27 +264,15 @@ class Fold(Job):
         return by_class[self.part - 1 :: FOLDS].sort().values
 
     def select(self, data: LabelledData) -> LabelledData:
-        assert data.true_labels is not None
         inside = torch.ones(len(data.train), dtype=torch.bool)
         inside[self.held_out(data)] = False
-        index = inside.nonzero().flatten()
-        return replace(data, train=take(data.train, index), true_labels=data.true_labels[index])
+        return data.take(inside.nonzero().flatten())
 
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         index = self.held_out(data)
-        split = take(data.train, index)
+        split = data.train.take(index)
         feed = make_feed(data, split, TEST_BATCH, parts.device, 0)
-        found = probabilities(parts.model, feed, parts.bf16)
-        return {"index": index.int().numpy(), "probabilities": found.half().numpy()}, len(index)
-
-
-@torch.no_grad()
-def probabilities(model: nn.Module, feed: Feed, bf16: bool) -> Tensor:
-    """Softmax of every example of the feed, (N, K) on the CPU; evaluation mode, no augmentation."""
-    model.eval()
-    parts = []
-    for _, (inputs, *_), _ in feed.batches(torch.arange(len(feed.split))):
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
-            logits = model(inputs)
-        parts.append(logits.float().softmax(1).cpu())
-    return torch.cat(parts)
+        classes = len(data.class_names)
+        found = predict_probabilities(parts.model, feed=feed, num_classes=classes, bf16=parts.bf16)
+        arrays = {"index": index.int().numpy(), "probabilities": found.half().cpu().numpy()}
+        return arrays, len(index)

@@ -22,8 +22,8 @@ from oddly.benchmarks.detection.jobs import (
     WarmUp,
 )
 from oddly.benchmarks.detection.rivals import (
+    Finding,
     Floats,
-    Judgement,
     aum_verdict,
     cleanlab_verdict,
     gmm_split,
@@ -41,40 +41,40 @@ class Method:
 
     about: str
     jobs: Callable[[Case, int], Sequence[Job]]
-    judge: Callable[[Sequence[Arrays], Labels, int], Judgement]
+    judge: Callable[[Sequence[Arrays], Labels, int], Finding]
     leaves_model: bool = False
     """Whether it ends with a network trained without what it removed."""
     package: str | None = None
     """What its verdict needs, where the table is made."""
 
 
-def _own(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _own(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     found = outputs[0]
     asked = ~found["keep"] & (found["predicted"] != labels.given)  # agreement is no suggestion
     said = suggestion_figures(
         found["predicted"][asked], found["confidences"][asked], labels.true[asked]
     )
-    return Judgement(found["keep"], found["scores"], {"suggestions": said})
+    return Finding(found["keep"], found["scores"], {"suggestions": said})
 
 
-def _nothing(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _nothing(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     losses = outputs[0]["losses"]
-    return Judgement(np.ones(len(losses), np.bool_), losses)
+    return Finding(np.ones(len(losses), np.bool_), losses)
 
 
-def _gmm(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _gmm(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     return gmm_split(outputs[0]["losses"], seed)
 
 
-def _aum(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _aum(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     return aum_verdict([o["margins"] for o in outputs], [o["planted"] for o in outputs])
 
 
-def _cleanlab(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _cleanlab(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     return cleanlab_verdict(labels.given, join_folds(outputs))
 
 
-def _predicted(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Judgement:
+def _predicted(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
     return predicted_verdict(labels.given, join_folds(outputs))
 
 

@@ -16,7 +16,7 @@ AUM_PERCENTILE = 99.0
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Finding:
     """What a method says of N examples."""
 
     keep: NDArray[np.bool_]
@@ -25,7 +25,7 @@ class Judgement:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-def gmm_split(losses: Floats, seed: int = 0) -> Judgement:
+def gmm_split(losses: Floats, seed: int = 0) -> Finding:
     """DivideMix's split (Li, Socher, Hoi 2020): two Gaussians on the losses of a warm-up.
 
     Losses are brought to 0..1; an example is clean when the component of the smaller mean has
@@ -52,10 +52,10 @@ def gmm_split(losses: Floats, seed: int = 0) -> Judgement:
     scores = np.empty(len(values))
     scores[order] = np.arange(len(values))
     details = {"means": np.sort(means).tolist(), "weights": mixture.weights_.tolist()}
-    return Judgement(clean > 0.5, scores, details)
+    return Finding(clean > 0.5, scores, details)
 
 
-def aum_verdict(margins: Sequence[Floats], planted: Sequence[NDArray[np.bool_]]) -> Judgement:
+def aum_verdict(margins: Sequence[Floats], planted: Sequence[NDArray[np.bool_]]) -> Finding:
     """AUM (Pleiss et al. 2020): below the 99th percentile of the threshold examples' margins.
 
     One array of averaged margins and one mask of threshold examples (in the extra class) per run.
@@ -73,10 +73,10 @@ def aum_verdict(margins: Sequence[Floats], planted: Sequence[NDArray[np.bool_]])
         judged += ~mask
     if not judged.all():
         raise InputError("aum: some examples were threshold examples in every run")
-    return Judgement(keep, -total / judged, {"thresholds": cuts})
+    return Finding(keep, -total / judged, {"thresholds": cuts})
 
 
-def cleanlab_verdict(given: NDArray[np.integer[Any]], probabilities: Floats) -> Judgement:
+def cleanlab_verdict(given: NDArray[np.integer[Any]], probabilities: Floats) -> Finding:
     """cleanlab's defaults: `find_label_issues` (prune_by_noise_rate), ranked by self-confidence."""
     try:
         from cleanlab.filter import find_label_issues
@@ -87,14 +87,14 @@ def cleanlab_verdict(given: NDArray[np.integer[Any]], probabilities: Floats) -> 
         ) from None
     issues = find_label_issues(given, probabilities, n_jobs=1)
     quality = get_label_quality_scores(given, probabilities)
-    return Judgement(~np.asarray(issues, np.bool_), 1 - np.asarray(quality, np.float64))
+    return Finding(~np.asarray(issues, np.bool_), 1 - np.asarray(quality, np.float64))
 
 
-def predicted_verdict(given: NDArray[np.integer[Any]], probabilities: Floats) -> Judgement:
+def predicted_verdict(given: NDArray[np.integer[Any]], probabilities: Floats) -> Finding:
     """`predicted ≠ given`: another class is more likely; ranked by how much more."""
     rows = np.arange(len(given))
     own = probabilities[rows, given]
     others = probabilities.copy()
     others[rows, given] = -np.inf
     scores = others.max(1) - own
-    return Judgement(scores <= 0, scores)
+    return Finding(scores <= 0, scores)

@@ -1,0 +1,50 @@
+"""What was last seen of each example beside its score: the given label, the loss, the rival."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from oddly.core.ranks import merge_latest, merge_mean
+
+
+class Observed:
+    """Columns of N values, by name; each lies on the device of what was last written to it.
+
+    Given labels are kept so that no class is emptied unseen; losses and rivals only beside
+    margins: where losses are the scores the ledger has them.
+    """
+
+    def __init__(self, num_examples: int, num_classes: int, margins: bool) -> None:
+        dtype = torch.int16 if num_classes < 2**15 else torch.int32
+        size = num_examples + 1  # a spare slot for bad indices
+        self._columns = {
+            "labels": torch.full((size,), -1, dtype=dtype),
+            "losses": torch.full((size if margins else 0,), torch.nan),
+            "rivals": torch.full((size if margins else 0,), -1, dtype=dtype),
+        }
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._columns[name][:-1]
+
+    def write(self, slots: Tensor, **columns: Tensor) -> None:
+        """Note values (B,) at `slots` (B,), as `LossLedger.record` returns them."""
+        for name, values in columns.items():
+            column = self._columns[name].to(values.device)
+            self._columns[name] = column.scatter_(0, slots, values.to(column.dtype))
+
+    def share(self, seen: Tensor) -> None:
+        """Give all ranks the losses and rivals of the examples that this one has `seen` (N,)."""
+        merge_latest(self["rivals"], seen)
+        fresh = torch.where(seen, self["losses"], torch.nan)
+        merge_mean(fresh)
+        self["losses"].copy_(torch.where(fresh.isnan(), self["losses"], fresh))
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self._columns)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take one's own columns out of a state that may hold more."""
+        self._columns = {name: state[name].clone() for name in self._columns}
