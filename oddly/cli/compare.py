@@ -123,7 +123,7 @@ def _print(done: Comparison) -> None:
         print_table(table)
     for row in done.rows:
         if row["doubt"]:
-            out_console.print(f"{row['method']}: {row['doubt']}", highlight=False)
+            say(f"{row['method']}: {row['doubt']}")
     if missing := done.result["missing"]:
         say(f"{missing} runs are missing; the same command goes on")
 
