@@ -138,7 +138,7 @@ def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watc
         return
     for line in str(verdict).splitlines():
         watcher.note(line)
-    doubted = isinstance(verdict, Verdict) and verdict.hardly_learnt  # and so said just now
+    doubted = isinstance(verdict, Verdict) and verdict.tell_doubt()  # and so said just now
     if verdict.removed_fraction > SUSPICIOUS_SHARE and not doubted:
         watcher.note(
             "more than half are removed: unless most labels are wrong, the network has learnt too"
