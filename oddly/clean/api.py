@@ -38,7 +38,7 @@ from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
 from oddly.errors import InputError, unknown_name
 from oddly.methods import build_method, read_settings
-from oddly.records import Run, RunWriter, environment
+from oddly.records import Run, RunWriter, environment, writing
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
@@ -80,10 +80,12 @@ def clean(
         folder = choose_out(path, out)
         if copy_to is not None:  # before an hour is spent, and before anything is written
             check_copy_to(Path(copy_to), os.path.abspath(os.path.expanduser(str(path))))
-        config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
-    if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
-        run = _work(folder, config, listed, watcher)
-    _hand_out(run, top, copy_to, export, watcher)
+    with writing(folder):
+        if not resume:
+            config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
+        if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
+            run = _work(folder, config, listed, watcher)
+        _hand_out(run, top, copy_to, export, watcher)
     return run
 
 

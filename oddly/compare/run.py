@@ -18,7 +18,7 @@ from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.methods import METHODS
-from oddly.records import Run, write_json
+from oddly.records import Run, write_json, writing
 from oddly.records.files import read_json
 
 NAME = "compare.json"
@@ -74,8 +74,9 @@ def compare(
         if config.trusted is not None and METHODS[method].needs_trusted_labels:
             hold_out_trusted(prepared, replace(config, method=method))
     table = Table(open_folder(Path(out), plan), plan, at_once)
-    table.write()
-    train_missing(table, deadline, watcher)
+    with writing(table.folder):  # besides each run's own
+        table.write()
+        train_missing(table, deadline, watcher)
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)

@@ -31,7 +31,7 @@ from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
 from oddly.methods import Batch, Judgement, StepOutput
-from oddly.records import Run, RunWriter, environment
+from oddly.records import Run, RunWriter, environment, writing
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
 AUGMENT_SALT = 0xA06
@@ -57,6 +57,7 @@ def run_config(
     watcher = watcher or Watcher()
     with torch.random.fork_rng(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
+        cleanup.enter_context(writing(out))
         parts = build(config, data, watcher.reading)
         checkpoint = load_checkpoint(out) if resume else None
         if checkpoint is None and fork:
@@ -72,7 +73,7 @@ def run_config(
             watcher.note(note)
         seconds = train_epochs(parts, writer, finished, seconds, watcher, log, milestones)
         save_outcome(parts, writer, seconds)
-    Checkpointer(out).remove()
+        Checkpointer(out).remove()
     return Run(out)
 
 

@@ -25,6 +25,7 @@ from oddly.records.files import (
     write_json,
     write_parquet,
 )
+from oddly.records.lock import LOCK
 from oddly.records.tables import VerdictTable, label_column, name_column
 
 FORMAT_VERSION = 1
@@ -238,7 +239,7 @@ def _check_run(path: Path) -> None:
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; choose another --out")
-    present = [file for file in path.glob("*") if file.suffix != TEMPORARY]
+    present = [file for file in path.glob("*") if file.suffix != TEMPORARY and file.name != LOCK]
     if present and _find_format(path) is None:
         raise InputError(f"{path} is not empty and holds no run; choose another --out")
     if present and not overwrite and (path / "done").exists():
