@@ -42,7 +42,6 @@ from oddly.records import Run, RunWriter, environment, writing
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
-EXPORTED = ("suspects.txt", "cleanlab.csv", "label_studio.json")
 
 
 def clean(
@@ -142,11 +141,8 @@ def _begin(
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
     check_early(config, listed)
-    writer = RunWriter.create(
-        folder, _complete(config), environment(describe_device(device)), overwrite
-    )
-    for name in (*LEFT, *EXPORTED):
-        (writer.path / name).unlink(missing_ok=True)
+    surroundings = environment(describe_device(device))
+    RunWriter.create(folder, _complete(config), surroundings, overwrite)
     watcher.chosen(choices, folder)
     for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
         watcher.note(note)
