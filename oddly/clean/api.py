@@ -30,7 +30,7 @@ from oddly.copying import about_missing
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import about_unreadable
-from oddly.engine.api import check_resume
+from oddly.engine.api import check_outside, check_resume
 from oddly.engine.build import choose_device
 from oddly.engine.config import RunConfig, sort_options
 from oddly.engine.loop import run_config
@@ -76,9 +76,10 @@ def clean(
         if copy_to is not None:
             check_copy_to(Path(copy_to), config.data)
     else:
-        folder = choose_out(path, out)
+        folder, source = choose_out(path, out), os.path.abspath(os.path.expanduser(str(path)))
+        check_outside(folder, source)
         if copy_to is not None:  # before an hour is spent, and before anything is written
-            check_copy_to(Path(copy_to), os.path.abspath(os.path.expanduser(str(path))))
+            check_copy_to(Path(copy_to), source)
     with writing(folder):
         if not resume:
             config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)

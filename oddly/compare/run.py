@@ -11,6 +11,7 @@ from typing import Any
 from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
+from oddly.engine.api import check_outside
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.pool import run_jobs
@@ -64,6 +65,7 @@ def compare(
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
+    check_outside(Path(out), data)
     prepared = prepare_data(config)
     epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs

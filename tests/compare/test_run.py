@@ -15,6 +15,7 @@ from oddly.compare.run import Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import FolderBusy, Run
+from tests.clean.conftest import write_pictures
 from tests.writers import another_writer
 
 METHODS = ("erm", "gce", "dmi")
@@ -139,3 +140,10 @@ def test_another_writer_is_no_fault_of_the_method(tmp_path: Path) -> None:
             compare("synthetic", ("gce", "erm"), tmp_path, seeds=1, **OPTIONS)
     done = compare("synthetic", ("gce", "erm"), tmp_path, seeds=1, **OPTIONS)
     assert [row["failure"] for row in done.rows] == [None, None]
+
+
+def test_nothing_is_written_among_the_images(tmp_path: Path) -> None:
+    write_pictures(tmp_path, 4)
+    with pytest.raises(InputError, match="would lie inside the images of .*; pass --out"):
+        compare(str(tmp_path), ("erm",), tmp_path / "compared")
+    assert not (tmp_path / "compared").exists()
