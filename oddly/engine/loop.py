@@ -18,15 +18,15 @@ from oddly.engine.checkpoint import (
     Checkpointer,
     Fork,
     clear_milestones,
-    fingerprint,
     load_checkpoint,
 )
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import score_test_set
 from oddly.engine.fast import fast_model, no_search
 from oddly.engine.outcome import describe_device, save_outcome
+from oddly.engine.resume import restore, snapshot
 from oddly.engine.schedule import schedule_factor
-from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epoch
+from oddly.engine.stage import begin_stage, end_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
@@ -255,30 +255,3 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time:
     rate = learning_rate(config, time)
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", rate)
-
-
-def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
-    return {
-        "finished": finished,
-        "seconds": seconds,
-        "data": fingerprint(parts.data),
-        "model": parts.model.state_dict(),
-        "optimizer": parts.optimizer.state_dict(),
-        "method": parts.method.state_dict(),
-        "sampler": parts.context.sampler.state_dict(),
-    }
-
-
-def restore(parts: Parts, state: dict[str, Any], folder: Path) -> tuple[int, float]:
-    """Put a snapshot back; returns the finished epochs and the seconds they took."""
-    if state["data"] != fingerprint(parts.data):
-        raise InputError(
-            f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
-            " changed; start again with --overwrite"
-        )
-    enter_stage(parts, state["finished"])
-    parts.model.load_state_dict(state["model"])
-    parts.optimizer.load_state_dict(state["optimizer"])
-    parts.context.sampler.load_state_dict(state["sampler"])
-    parts.method.load_state_dict(state["method"])
-    return state["finished"], state["seconds"]
