@@ -121,6 +121,7 @@ def train_epochs(
             checkpointer.save(state, epoch + 1)
         if epoch + 1 < epochs and checkpointer.due(new_verdict or stop):
             checkpointer.save(snapshot(parts, epoch + 1, time.perf_counter() - begun))
+            watcher.saved(epoch + 1)
         watcher.end_epoch(row)
         if stop:
             raise Stopped(epoch + 1)
