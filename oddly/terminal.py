@@ -34,6 +34,7 @@ class TerminalWatcher(Watcher):
         self.console = console
         self.progress: Progress | None = None
         self.folder: Path | None = None
+        self.where, self.last_saved = "", 0
         self.read_since: float | None = None
         self.read_before = self.tenth = 0
 
@@ -41,10 +42,16 @@ class TerminalWatcher(Watcher):
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
-        """For somebody who pressed Ctrl-C: the exact command, once there is a run."""
+        """For somebody who pressed Ctrl-C: from where, and the exact command, if there is a run."""
         if self.folder is None:
             return ""
-        return f"; go on with: oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
+        how = "go on"
+        if self.last_saved:
+            how = f"goes on after epoch {self.last_saved}"
+        elif self.where:
+            how = "nothing of the training is saved yet, it begins anew"
+        command = f"oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
+        return f"; {how} with: {command}"
 
     def reading(self, done: int, total: int) -> None:
         if not self.console.is_terminal:
@@ -72,7 +79,8 @@ class TerminalWatcher(Watcher):
             self.tenth = tenth
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
-        self.folder, self.epochs = folder, epochs
+        self.folder, self.epochs, self.last_saved = folder, epochs, finished
+        self.where = ""
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
@@ -94,13 +102,18 @@ class TerminalWatcher(Watcher):
         self.progress.start()
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
+        self.where = f" in epoch {epoch}"
         self.share = 1 / max(steps, 1)  # of an epoch, that a step is
 
     def step(self, examples: int) -> None:
         if self.progress:
             self.progress.advance(self.task, self.share)
 
+    def saved(self, epoch: int) -> None:
+        self.last_saved = epoch
+
     def end_epoch(self, row: Mapping[str, Any]) -> None:
+        self.where = f" after epoch {row['epoch']}"
         parts = [f"{row['images_per_second']:,.0f} images/s"]
         if row["test_accuracy"] is not None:
             parts.insert(0, f"test {row['test_accuracy']:.2f} %")

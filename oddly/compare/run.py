@@ -11,6 +11,7 @@ from typing import Any
 from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
+from oddly.engine.api import check_outside
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.pool import run_jobs
@@ -18,7 +19,7 @@ from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.methods import METHODS
-from oddly.records import Run, write_json
+from oddly.records import Run, write_json, writing
 from oddly.records.files import read_json
 
 NAME = "compare.json"
@@ -64,6 +65,7 @@ def compare(
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
+    check_outside(Path(out), data)
     prepared = prepare_data(config)
     epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
@@ -74,8 +76,9 @@ def compare(
         if config.trusted is not None and METHODS[method].needs_trusted_labels:
             hold_out_trusted(prepared, replace(config, method=method))
     table = Table(open_folder(Path(out), plan), plan, at_once)
-    table.write()
-    train_missing(table, deadline, watcher)
+    with writing(table.folder):  # besides each run's own
+        table.write()
+        train_missing(table, deadline, watcher)
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)

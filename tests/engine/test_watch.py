@@ -33,6 +33,9 @@ class Diary(Watcher):
     def step(self, examples: int) -> None:
         self.lines.append(("step", examples))
 
+    def saved(self, epoch: int) -> None:
+        self.lines.append(("saved", epoch))
+
     def end_epoch(self, row: Mapping[str, Any]) -> None:
         self.lines.append(("end_epoch", row["epoch"], row["kept"]))
 
@@ -51,6 +54,15 @@ def test_a_watcher_hears_everything_in_order(tmp_path: Path) -> None:
         *[("begin_epoch", 1, 3), *epoch, ("end_epoch", 1, 120)],
         *[("begin_epoch", 2, 3), *epoch, ("end_epoch", 2, 120)],
         ("end",),
+    ]
+
+
+def test_a_checkpoint_is_told(tmp_path: Path) -> None:
+    diary = Diary()
+    train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2)  # saved with its verdict
+    told = [line for line in diary.lines if line[0] in ("saved", "end_epoch")]
+    assert [line[:2] for line in told] == [
+        *[("end_epoch", 1), ("saved", 2), ("end_epoch", 2), ("end_epoch", 3)]
     ]
 
 
