@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -146,10 +146,34 @@ def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watc
             "more than half are removed: unless most labels are wrong, the network has learnt too"
             " little to tell; train longer, or raise the percentile"
         )
+    names = parts.data.class_names
     if verdict.spared_classes:
-        names = ", ".join(parts.data.class_names[k] for k in verdict.spared_classes[:5])
-        more = f" and {len(verdict.spared_classes) - 5} more" * (len(verdict.spared_classes) > 5)
-        watcher.note(f"classes kept whole, too small or else emptied: {names}{more}")
+        spared = name_few([names[k] for k in verdict.spared_classes])
+        watcher.note(f"classes kept whole, too small or else emptied: {spared}")
+    if isinstance(verdict, Verdict) and verdict.removed_fraction <= SUSPICIOUS_SHARE:
+        hit = [f"{names[k]} ({n} of {of})" for k, n, of in hardest_hit(verdict, len(names))]
+        if hit:
+            watcher.note(
+                f"more than half are removed of {name_few(hit)}: rare and hard classes are judged"
+                " badly, look at these first"
+            )
+
+
+def name_few(names: Sequence[str], shown: int = 5) -> str:
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def hardest_hit(verdict: Verdict, num_classes: int) -> list[tuple[int, int, int]]:
+    """Classes that lose more than half, the largest share first: class, how many, of how many."""
+    known = verdict.labels >= 0
+    counts = torch.bincount(verdict.labels[known].long(), minlength=num_classes)
+    removed = torch.bincount(verdict.labels[~verdict.keep].long(), minlength=num_classes)
+    shares = removed / counts.clamp(min=1)
+    worst = shares.argsort(descending=True, stable=True)
+    return [
+        (int(k), int(removed[k]), int(counts[k])) for k in worst if shares[k] > SUSPICIOUS_SHARE
+    ]
 
 
 def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher) -> dict[str, Any]:

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from oddly.core import Counterfactual, judge
 from oddly.core.learnt import LEARNT
 from oddly.data import synthetic
 from oddly.engine.api import train
+from oddly.engine.loop import hardest_hit, name_few
 from oddly.engine.watch import Watcher
 from oddly.records import Run
 
@@ -115,6 +120,31 @@ def test_spared_classes_are_named(tmp_path: Path) -> None:
     names = ", ".join(run.summary["spared_classes"])
     told = ("note", f"classes kept whole, too small or else emptied: {names}")
     assert told in diary.lines
+
+
+def test_classes_that_lose_more_than_half_are_named_worst_first() -> None:
+    """Six of class 0, six of class 1, eight of class 2, one never seen; threshold 5."""
+    labels = torch.tensor([0] * 6 + [1] * 6 + [2] * 8 + [-1])
+    losses = torch.tensor([9.0, 0, 0, 0, 0, 0] + [9.0] * 5 + [0] + [9.0] * 5 + [0] * 3 + [math.nan])
+    counterfactual = Counterfactual.from_losses(torch.arange(11.0), "weights")
+    verdict = judge(losses, labels, counterfactual, 50.0, 1, 4)
+    assert hardest_hit(verdict, 4) == [(1, 5, 6), (2, 5, 8)]
+    assert name_few(["a"] * 3) == "a, a, a" and name_few(["a"] * 7, 2) == "a, a and 5 more"
+
+
+def test_a_class_of_mostly_wrong_labels_is_told_of(tmp_path: Path) -> None:
+    """Sixty of class 0, of which 25 are called class 2, where only ten belong."""
+    data = synthetic(per_class=60)
+    of_class = data.train.labels == 2
+    data = data.take(torch.cat(((~of_class).nonzero(), of_class.nonzero()[:10])).flatten())
+    labels = data.train.labels.clone()
+    labels[(labels == 0).nonzero().flatten()[:25]] = 2
+    diary = Diary()
+    options: dict[str, Any] = {"counterfactual": "weights", "prune_after": 3, "epochs": 4}
+    train(data.with_given_labels(labels), tmp_path, watcher=diary, **options)
+    notes = [line[1] for line in diary.lines if line[0] == "note"]
+    told = re.compile(r"more than half are removed of class 2 \([23]\d of 35\).*: rare and hard")
+    assert any(told.match(note) for note in notes)
 
 
 def test_the_plain_watcher_listens_to_nothing(tmp_path: Path) -> None:
