@@ -60,7 +60,7 @@ class Suspects:
             method = run.config.get("method")
             reason = f"method {method} judges no example" if method else "it judges no example"
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
-        class_names = _class_names(table)
+        class_names = list_classes(table)
         order = [("score", "descending"), ("index", "ascending")]
         if top is None:
             chosen = table.filter(pc.invert(table["keep"])).sort_by(order)
@@ -103,7 +103,7 @@ def describe_score(score: float | None, threshold: float, percentile: float | No
     return f"{strength} suspicion: the label fits {worse}"
 
 
-def _class_names(table: Any) -> list[str]:
+def list_classes(table: Any) -> list[str]:
     """All classes in their order: the columns' dictionaries hold those without examples too."""
     found: dict[str, None] = {}
     for name in ("given_name", "suggested_name"):
