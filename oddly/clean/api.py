@@ -54,7 +54,7 @@ def clean(
     skip_unreadable: bool = False,
     top: int | None = None,
     copy_to: str | Path | None = None,
-    export: Sequence[str] = (),
+    export: str | Sequence[str] = (),
     watcher: CleanWatcher | None = None,
     **options: Any,
 ) -> Run:
@@ -69,6 +69,7 @@ def clean(
     of the method (prune_after, percentile, …).
     `resume` goes on with the run in `out`; a finished one is only exported or copied again.
     """
+    export = [export] if isinstance(export, str) else export
     _check_wishes(top, export)
     watcher = watcher or CleanWatcher()
     if resume:

@@ -201,12 +201,15 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
     copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
     assert copied == set(run.verdicts[run.verdicts.keep].id)
     assert sum("written:" in note for note in listener.notes) == 3
+    oddly.clean(out=out, resume=True, export="ids", top=2)  # one name needs no list
+    assert len((out / "suspects.txt").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [
         ({"export": ["cleanlabs"]}, "unknown export 'cleanlabs'; did you mean 'cleanlab'"),
+        ({"export": "foo"}, "unknown export 'foo'"),
         ({"top": 0}, "--top must be at least 1"),
         ({"percentil": 5}, "unknown setting of odd 'percentil'; did you mean 'percentile'"),
         ({"image_size": 2}, "image_size must be within"),
