@@ -53,6 +53,8 @@ def review(
         remark(
             f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept."
         )
+        if note := session.about_pictures():
+            remark(note)
         if open_:
             webbrowser.open(link)
 
