@@ -141,9 +141,8 @@ def _begin(
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
     check_early(config, listed)
-    writer = RunWriter.create(
-        folder, _complete(config), environment(describe_device(device)), overwrite
-    )
+    said = {**_complete(config), "asked": _plain(options)}
+    writer = RunWriter.create(folder, said, environment(describe_device(device)), overwrite)
     for name in (*LEFT, *EXPORTED):
         (writer.path / name).unlink(missing_ok=True)
     watcher.chosen(choices, folder)
@@ -169,6 +168,12 @@ def _complete(config: RunConfig) -> dict[str, Any]:
     """What config.json holds: also the method's settings that nobody gave."""
     method, _ = build_method(config.method, config.settings)
     return {**config.to_dict(), "settings": read_settings(config.method, method)}
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, as config.json can hold it: to make another run like this one."""
+    plain = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
+    return {k: v for k, v in plain.items() if isinstance(v, str | int | float)}
 
 
 def _resumed(
