@@ -9,9 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.records import Run
 
 LISTED = 5  # classes and pairs that are named
+FEW = 3  # suspects: a class with fewer is named after those with more
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,9 @@ class Findings:
     doubt: str | None
     """Why none of this is to be trusted, where the network has hardly learnt."""
     classes: Sequence[tuple[str, int, int]]
-    """Most hit first: name, suspects, images."""
+    """Name, suspects, images; the largest share of a class first."""
+    mostly_suspect: Sequence[tuple[str, int, int]]
+    """All classes, of those large enough to be judged, of which more than half are suspects."""
     pairs: Sequence[tuple[str, str, int]]
     """Most frequent first: given, suggested, how often."""
     duplicates: int
@@ -53,8 +57,7 @@ def summarise(run: Run) -> Findings:
     duplicates = _rows(run, "duplicates.csv")
     verdicts = run.verdicts
     suspects = verdicts[~verdicts.keep]
-    sizes: Any = verdicts.given_name.value_counts()
-    hit: Any = suspects.given_name.value_counts()
+    classes = _rank_classes(verdicts, suspects)
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
     pairs = pairs.sort_values(ascending=False, kind="stable")
@@ -66,11 +69,20 @@ def summarise(run: Run) -> Findings:
         estimated_noise=run.summary.get("estimated_noise"),
         contrast=run.summary.get("contrast"),
         doubt=run.summary.get("doubt"),
-        classes=[(str(n), int(k), int(sizes[n])) for n, k in hit.items() if k][:LISTED],
+        classes=classes[:LISTED],
+        mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
         duplicates=len({row["group"] for row in duplicates}),
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
     )
+
+
+def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[str, int, int]]:
+    """Classes with suspects, by their share: a small class that is lost counts no less."""
+    sizes: Any = verdicts.given_name.value_counts()
+    hit: Any = suspects.given_name.value_counts()
+    classes = [(str(name), int(k), int(sizes[name])) for name, k in hit.items() if k]
+    return sorted(classes, key=lambda c: (c[1] >= FEW, c[1] / c[2], c[1]), reverse=True)
 
 
 def _rows(run: Run, name: str) -> list[dict[str, str]]:

@@ -158,7 +158,11 @@ def _describe(findings: Findings) -> list[str]:
         )
     if findings.classes:
         lines += ["", "classes most hit"]
-        lines += [f"  {name}: {hit:,} of {size:,}" for name, hit, size in findings.classes]
+        lines += [f"  {hit:,} of {size:,} {name}" for name, hit, size in findings.classes]
+    if findings.mostly_suspect:
+        named = [f"{name} ({hit:,} of {size:,})" for name, hit, size in findings.mostly_suspect]
+        advice = "rare or hard classes are judged badly; look before you remove"
+        lines.append(f"more than half of {', '.join(named)} are suspects: {advice}")
     if findings.pairs:
         lines += ["", "given → suggested, most frequent"]
         lines += [f"  {given} → {other}: {number:,}" for given, other, number in findings.pairs]
