@@ -28,7 +28,7 @@ class Findings:
     estimated_noise: dict[str, float] | None
     """rate, low, high; None where there were too few images to tell."""
     contrast: float | None
-    """How far wrong and right labels lay apart; None where no labels were planted."""
+    """How far wrong and right labels lay apart; None where no or too few labels were planted."""
     doubt: str | None
     """Why none of this is to be trusted, where the network has hardly learnt."""
     classes: Sequence[tuple[str, int, int]]

@@ -145,7 +145,10 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
     if noise := findings.estimated_noise:
         rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
-        lines.append(f"estimated share of wrong labels: {rate:.1f} % ({low:.1f} to {high:.1f} %)")
+        lines.append(
+            f"estimated share of wrong labels: {rate:.1f} %, at least {low:.1f} % (what looks"
+            f" wholly random), at most {high:.1f} %"
+        )
     else:
         lines.append("too few images for an estimate of how many labels are wrong")
     if findings.unreadable:

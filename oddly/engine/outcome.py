@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.core import Verdict
+from oddly.core.sentinels import SMALLEST
 from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
@@ -123,7 +124,9 @@ def describe_verdict(
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
         return {**dict.fromkeys(names), "spared_classes": [], **said}
     spared = [class_names[k] for k in verdict.spared_classes]
-    return {**verdict.summary(), "spared_classes": spared}
+    # From a handful of planted labels follows no share of wrong ones, and no spread.
+    few = ("estimated_noise", "contrast") if len(verdict.keep) < SMALLEST else ()
+    return {**verdict.summary(), "spared_classes": spared, **dict.fromkeys(few)}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from oddly.clean.findings import summarise
@@ -26,6 +27,16 @@ def test_a_small_class_that_is_lost_is_named(tmp_path: Path) -> None:
     assert (
         "more than half of 船 (17 of 18) are suspects: rare or hard classes are judged badly;"
         " look before you remove"
+    ) in lines
+
+
+def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["1.png", "2.png"], 1)
+    noise = {"rate": 0.212, "low": 0.001, "high": 0.278}
+    lines = _describe(replace(summarise(run), estimated_noise=noise))
+    assert (
+        "estimated share of wrong labels: 21.2 %, at least 0.1 % (what looks wholly random),"
+        " at most 27.8 %"
     ) in lines
 
 
