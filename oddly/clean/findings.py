@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.records import Run
+from oddly.records import DECIDED, Run
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -37,6 +38,8 @@ class Findings:
     """All classes, of those large enough to be judged, of which more than half are suspects."""
     pairs: Sequence[tuple[str, str, int]]
     """Most frequent first: given, suggested, how often."""
+    decided: int
+    """Labels that a person had decided on: no suspects, whatever they look like."""
     duplicates: int
     """Pictures that occur more than once."""
     conflicting: int
@@ -46,9 +49,12 @@ class Findings:
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
     """What the verdict would remove, worst first; with a budget, the `top` worst of all.
 
-    A budget larger than the verdict goes on with the most suspicious of what it kept.
+    A budget larger than the verdict goes on with the most suspicious of what it kept, but for
+    labels that a person decided.
     """
-    ranked = run.verdicts.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
+    verdicts = run.verdicts
+    ranked: pd.DataFrame = verdicts[~_has_reason(verdicts, DECIDED)]
+    ranked = ranked.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
     return ranked[~ranked.keep] if top is None else ranked.head(top)
 
 
@@ -72,9 +78,17 @@ def summarise(run: Run) -> Findings:
         classes=classes[:LISTED],
         mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
+        decided=int(_has_reason(verdicts, DECIDED).sum()),
         duplicates=len({row["group"] for row in duplicates}),
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
     )
+
+
+def _has_reason(verdicts: pd.DataFrame, reason: str) -> Any:
+    """Which examples something else than their score decided, and what."""
+    if "reason" not in verdicts:  # nothing did
+        return np.zeros(len(verdicts), bool)
+    return (verdicts.reason == reason).to_numpy(bool)
 
 
 def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[str, int, int]]:

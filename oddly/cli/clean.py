@@ -143,6 +143,10 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(findings.doubt)
     if findings.readmitted:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
+    if findings.decided:
+        many = "label was" if findings.decided == 1 else "labels were"
+        left = "is" if findings.decided == 1 else "are"
+        lines.append(f"{findings.decided:,} {many} decided by a person and {left} left alone")
     if noise := findings.estimated_noise:
         rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
         lines.append(

@@ -20,6 +20,7 @@ from oddly.engine.evaluate import Predictions, predict
 from oddly.methods import Judgement
 from oddly.pictures import from_pixels, shrink
 from oddly.records import (
+    DECIDED,
     Run,
     RunWriter,
     VerdictTable,
@@ -73,6 +74,7 @@ def verdict_table(
     if isinstance(verdict, Verdict):
         losses = verdict.losses
         percentiles = verdict.counterfactual.percentile_of(scores).numpy()
+    keep, reasons = (keep, None) if verdict is None else overrule(keep, data)
     return VerdictTable(
         ids=data.train.ids,
         given_labels=data.train.labels.numpy(),
@@ -84,7 +86,16 @@ def verdict_table(
         suggested_labels=predictions.labels.numpy(),
         suggested_confidences=predictions.confidences.numpy(),
         class_names=data.class_names,
+        reasons=reasons,
     )
+
+
+def overrule(keep: Tensor, data: LabelledData) -> tuple[Tensor, list[str | None] | None]:
+    """The verdict of any method under what is known without it, and the reasons; None: nothing."""
+    if data.decided is None:
+        return keep, None
+    reasons = [DECIDED if decided else None for decided in data.decided.tolist()]
+    return keep.cpu() | data.decided, reasons
 
 
 def summarise(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oddly.errors import InputError
-from oddly.records import Run, read_table
+from oddly.records import DECIDED, Run, read_table
 
 COLUMNS = (
     *("index", "id", "given_name", "score", "counterfactual_percentile", "threshold", "keep"),
@@ -53,7 +53,7 @@ class Suspects:
         if not run.is_done or not run.has_verdicts:
             hint = "the command that began it goes on, given --resume"
             raise InputError(f"{run.path}: this run is not finished; {hint}")
-        table = read_table(run.path / "verdicts.parquet", COLUMNS)
+        table = read_table(run.path / "verdicts.parquet", [*COLUMNS, "reason"])
         if missing := set(COLUMNS) - set(table.column_names):
             raise InputError(f"{run.path}: verdicts.parquet has no column {min(missing)}")
         if not len(table) or table["threshold"].null_count == len(table):
@@ -65,8 +65,9 @@ class Suspects:
         if top is None:
             chosen = table.filter(pc.invert(table["keep"])).sort_by(order)
         else:
-            chosen = table.take(pc.select_k_unstable(table, min(top, len(table)), order))
-        return cls(chosen.drop_columns(["keep"]), class_names, len(table))
+            chosen = _not_decided(table)
+            chosen = chosen.take(pc.select_k_unstable(chosen, min(top, len(chosen)), order))
+        return cls(chosen.select(COLUMNS).drop_columns(["keep"]), class_names, len(table))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -101,6 +102,14 @@ def describe_score(score: float | None, threshold: float, percentile: float | No
     elif percentile < 1:
         worse = "hardly better than random labels do"
     return f"{strength} suspicion: the label fits {worse}"
+
+
+def _not_decided(table: pa.Table) -> pa.Table:
+    """Without labels that a person had decided on before this run: they are not asked again."""
+    if "reason" not in table.column_names:
+        return table
+    decided = pc.fill_null(pc.equal(table["reason"], DECIDED), False)
+    return table.filter(pc.invert(decided))
 
 
 def list_classes(table: Any) -> list[str]:

@@ -221,6 +221,30 @@ def test_bad_wishes(photos: Path, tmp_path: Path, wishes: dict[str, Any], words:
         oddly.clean(photos, tmp_path / "run", device="cpu", **wishes)
 
 
+def test_what_a_person_decided_is_no_suspect_again(tmp_path: Path) -> None:
+    """The suspects of one run, wrong or not, as somebody confirmed them, in the next run."""
+    write_pictures(tmp_path / "photos", 120, side=8, wrong=12)
+    quick = {"epochs": 8, "device": "cpu"}
+    first = oddly.clean(tmp_path / "photos", tmp_path / "first", **quick)
+    suspects = first.verdicts[~first.verdicts.keep]
+    assert len(suspects) > 30
+    rows = [f"{row.id},{row.given_name},no,person" for row in suspects.itertuples()]
+    table, listener = tmp_path / "labels.csv", Listener()
+    table.write_text("\n".join(["id,label,remove,decided_by", *rows]) + "\n")
+    run = oddly.clean(
+        tmp_path / "photos", tmp_path / "second", labels=table, export="ids", top=300,
+        copy_to=tmp_path / "copy", watcher=listener, **quick,
+    )  # fmt: skip
+    decided = set(suspects.id)
+    assert run.verdicts.set_index("id").keep[sorted(decided)].all()
+    assert (run.verdicts.reason == "decided by a person").sum() == len(decided)
+    assert not decided & set((run.path / "suspects.txt").read_text().splitlines())
+    copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
+    assert decided <= copied
+    assert run.metrics[-1]["kept"] >= int(run.verdicts.keep.sum())  # they are trained on too
+    assert any(f"{len(decided)} labels decided by a person" in note for note in listener.notes)
+
+
 def test_bad_sources(tmp_path: Path) -> None:
     write_pictures(tmp_path / "photos", 2)
     shutil.rmtree(tmp_path / "photos" / "red")

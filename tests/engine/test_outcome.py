@@ -157,6 +157,11 @@ def test_verdict_table_by_hand() -> None:
     assert table["counterfactual_percentile"] == [0.0, 75.0, None, 25.0]
     assert table["keep"] == [True, False, True, True] and table["threshold"] == [1.5] * 4
     assert table["suggested_label"] == [1, 0, 1, 0] and table["suggested_confidence"] == [0.75] * 4
+    assert "reason" not in table
+    vouched = replace(data, decided=torch.tensor([False, True, False, True]))
+    table = verdict_table(vouched, verdict, predictions).to_arrow().to_pydict()
+    assert table["keep"] == [True] * 4 and verdict.keep.tolist() == [True, False, True, True]
+    assert table["reason"] == [None, "decided by a person", None, "decided by a person"]
 
 
 def test_describe_device() -> None:

@@ -60,6 +60,17 @@ def test_scores_in_words(score: float | None, percentile: float | None, words: s
     assert describe_score(score, 1.0, percentile) == words
 
 
+def test_what_a_person_had_decided_is_not_asked_again(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["a.png", "b.png", "c.png"], tmp_path)
+    path = run.path / "verdicts.parquet"
+    table = pq.read_table(path)
+    table = table.append_column("reason", [[None, "decided by a person", None]])
+    table = table.set_column(table.column_names.index("keep"), "keep", [[False, True, False]])
+    pq.write_table(table, path)
+    assert Suspects.read(Run(run.path)).ids == ["a.png", "c.png"]
+    assert Suspects.read(Run(run.path), top=3).ids == ["a.png", "c.png"]
+
+
 def test_a_run_without_a_verdict(tmp_path: Path) -> None:
     n = 3
     table = VerdictTable(
