@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from oddly.clean.duplicates import find_duplicates
+from oddly.clean.duplicates import find_contradicted, find_duplicates
 from oddly.clean.early import check_early
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
@@ -197,9 +197,13 @@ def _work(
         watcher.end()
     write_unreadable(folder, looked.unreadable)
     _tell_unreadable(looked, config, folder, watcher)
+    if config.labels:  # now: what is a contradiction depends on them
+        looked = looked.under_labels(Path(config.labels))
+        config = replace(config, labels=None)
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
-    run = run_config(config, folder, looked.data, resume=True, watcher=watcher)
+    data = replace(looked.data, contradicted=find_contradicted(groups, len(looked.data.train)))
+    run = run_config(config, folder, data, resume=True, watcher=watcher)
     store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)

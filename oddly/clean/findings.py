@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.records import DECIDED, Run
+from oddly.records import DECIDED, SAME_PICTURE, Run
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -44,6 +44,8 @@ class Findings:
     """Pictures that occur more than once."""
     conflicting: int
     """Of those, how many under different labels."""
+    contradicted: int
+    """How many suspects are copies of these, whatever their score."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -53,9 +55,18 @@ def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
     labels that a person decided.
     """
     verdicts = run.verdicts
-    ranked: pd.DataFrame = verdicts[~_has_reason(verdicts, DECIDED)]
-    ranked = ranked.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
+    ranked = rank(verdicts[~has_reason(verdicts, DECIDED)])
     return ranked[~ranked.keep] if top is None else ranked.head(top)
+
+
+def rank(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Removed ones first, and of those pictures under two labels; then by score."""
+    keys = {"surest": ~has_reason(verdicts, SAME_PICTURE)}
+    order = ["keep", "surest", "score"]
+    ranked = verdicts.assign(**keys).sort_values(
+        order, ascending=[True, True, False], kind="stable"
+    )
+    return ranked.drop(columns="surest")
 
 
 def summarise(run: Run) -> Findings:
@@ -78,13 +89,14 @@ def summarise(run: Run) -> Findings:
         classes=classes[:LISTED],
         mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
-        decided=int(_has_reason(verdicts, DECIDED).sum()),
+        decided=int(has_reason(verdicts, DECIDED).sum()),
         duplicates=len({row["group"] for row in duplicates}),
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
+        contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
     )
 
 
-def _has_reason(verdicts: pd.DataFrame, reason: str) -> Any:
+def has_reason(verdicts: pd.DataFrame, reason: str) -> Any:
     """Which examples something else than their score decided, and what."""
     if "reason" not in verdicts:  # nothing did
         return np.zeros(len(verdicts), bool)

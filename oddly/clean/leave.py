@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from oddly.clean.duplicates import Duplicates
+from oddly.clean.findings import rank
 from oddly.copying import (
     Copied,
     Progress,
@@ -51,8 +52,8 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
-    verdicts = run.verdicts.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
-    write_atomic(run.path / "verdicts.csv", verdicts.to_csv(index=False, lineterminator="\n"))
+    table = rank(run.verdicts).to_csv(index=False, lineterminator="\n")
+    write_atomic(run.path / "verdicts.csv", table)
 
 
 def store_pictures(run: Run, source: ImageSource) -> None:

@@ -158,7 +158,10 @@ def _describe(findings: Findings) -> list[str]:
     if findings.unreadable:
         lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
     if findings.duplicates:
-        conflict = f", {findings.conflicting:,} of them under different labels"
+        conflict = (
+            f", {findings.conflicting:,} of them under different labels:"
+            f" {findings.contradicted:,} copies are suspects"
+        )
         lines.append(
             f"{findings.duplicates:,} pictures occur more than once"
             f"{conflict if findings.conflicting else ''} (duplicates.csv)"

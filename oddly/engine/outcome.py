@@ -21,6 +21,7 @@ from oddly.methods import Judgement
 from oddly.pictures import from_pixels, shrink
 from oddly.records import (
     DECIDED,
+    SAME_PICTURE,
     Run,
     RunWriter,
     VerdictTable,
@@ -92,10 +93,14 @@ def verdict_table(
 
 def overrule(keep: Tensor, data: LabelledData) -> tuple[Tensor, list[str | None] | None]:
     """The verdict of any method under what is known without it, and the reasons; None: nothing."""
-    if data.decided is None:
+    nothing = torch.zeros(len(keep), dtype=torch.bool)
+    decided = nothing if data.decided is None else data.decided
+    against = nothing if data.contradicted is None else data.contradicted & ~decided
+    if not bool((decided | against).any()):
         return keep, None
-    reasons = [DECIDED if decided else None for decided in data.decided.tolist()]
-    return keep.cpu() | data.decided, reasons
+    pairs = zip(decided.tolist(), against.tolist(), strict=True)
+    reasons = [DECIDED if sure else SAME_PICTURE if wrong else None for sure, wrong in pairs]
+    return (keep.cpu() | decided) & ~against, reasons
 
 
 def summarise(

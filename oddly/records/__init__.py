@@ -17,12 +17,13 @@ from __future__ import annotations
 from oddly.records.files import read_table, replacing, write_atomic, write_csv, write_json
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.surroundings import config_hash, environment
-from oddly.records.tables import DECIDED, VerdictTable, score_verdict
+from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, score_verdict
 from oddly.records.thumbnails import choose_pictured
 
 __all__ = [
     "DECIDED",
     "FORMAT_VERSION",
+    "SAME_PICTURE",
     "Run",
     "RunWriter",
     "VerdictTable",

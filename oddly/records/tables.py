@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+# What decides about an example besides its score: the first keeps it, the second removes it.
 DECIDED = "decided by a person"
+SAME_PICTURE = "same picture, another label"
 
 
 @dataclass(frozen=True)

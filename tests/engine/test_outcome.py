@@ -162,6 +162,10 @@ def test_verdict_table_by_hand() -> None:
     table = verdict_table(vouched, verdict, predictions).to_arrow().to_pydict()
     assert table["keep"] == [True] * 4 and verdict.keep.tolist() == [True, False, True, True]
     assert table["reason"] == [None, "decided by a person", None, "decided by a person"]
+    both = replace(vouched, contradicted=torch.tensor([True, True, False, False]))
+    table = verdict_table(both, verdict, predictions).to_arrow().to_pydict()
+    assert table["keep"] == [False, True, True, True]
+    assert table["reason"][:2] == ["same picture, another label", "decided by a person"]
 
 
 def test_describe_device() -> None:
