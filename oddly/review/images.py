@@ -143,14 +143,16 @@ def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
     """Where the image files lie: as the run's settings say, or below `folder`."""
     base = run.data_root
     if folder is None:
-        return None if base is None else PictureFiles(base, listed=_list_absolute(run))
+        return None if base is None else PictureFiles(base, listed=_list_absolute(run, base))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of pictures")
     return PictureFiles(folder, base)
 
 
-def _list_absolute(run: Run) -> frozenset[str]:
-    """The ids of a run that are absolute paths."""
+def _list_absolute(run: Run, root: Path) -> frozenset[str]:
+    """The absolute paths that a table names; an image folder has no business with any."""
+    if not (root / Path(str(run.config.get("data"))).name).is_file():
+        return frozenset()
     ids = read_table(run.path / "verdicts.parquet", ["id"])["id"]
     return frozenset(ids.filter(pc.starts_with(ids, "/")).to_pylist())
 
