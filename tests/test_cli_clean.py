@@ -38,6 +38,17 @@ def test_the_table_the_findings_and_the_next_step(oddly: Command, tmp_path: Path
     assert code == 0 and json.loads(told)["images"] == 36
 
 
+def test_three_images_are_too_few_for_an_estimate(oddly: Command, tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 1, side=20)
+    out = tmp_path / "run"
+    code, told, _ = oddly("clean", tmp_path / "photos", "--out", out)
+    assert code == 0 and "too few images for an estimate" in told
+    code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
+    found = json.loads(told)
+    assert code == 0 and found["estimated_noise"] is None and found["contrast"] is None
+    assert "Estimated noise" not in (out / "report.html").read_text()
+
+
 def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_path: Path) -> None:
     """Labels that nothing in the pictures explains, one epoch: planted ones look like the rest."""
     rng = np.random.default_rng(0)

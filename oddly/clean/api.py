@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from oddly.clean.duplicates import find_duplicates
+from oddly.clean.duplicates import find_contradicted, find_duplicates
 from oddly.clean.early import check_early
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
@@ -53,7 +53,7 @@ def clean(
     skip_unreadable: bool = False,
     top: int | None = None,
     copy_to: str | Path | None = None,
-    export: Sequence[str] = (),
+    export: str | Sequence[str] = (),
     watcher: CleanWatcher | None = None,
     **options: Any,
 ) -> Run:
@@ -68,6 +68,7 @@ def clean(
     of the method (prune_after, percentile, …).
     `resume` goes on with the run in `out`; a finished one is only exported or copied again.
     """
+    export = [export] if isinstance(export, str) else export
     _check_wishes(top, export)
     watcher = watcher or CleanWatcher()
     if resume:
@@ -142,8 +143,8 @@ def _begin(
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
     check_early(config, listed)
-    surroundings = environment(describe_device(device))
-    RunWriter.create(folder, _complete(config), surroundings, overwrite)
+    said = {**_complete(config), "asked": _plain(options)}
+    RunWriter.create(folder, said, environment(describe_device(device)), overwrite)
     watcher.chosen(choices, folder)
     for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
         watcher.note(note)
@@ -169,6 +170,12 @@ def _complete(config: RunConfig) -> dict[str, Any]:
     return {**config.to_dict(), "settings": read_settings(config.method, method)}
 
 
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked for, as config.json can hold it: to make another run like this one."""
+    plain = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
+    return {k: v for k, v in plain.items() if isinstance(v, str | int | float)}
+
+
 def _resumed(
     folder: Path, path: str | Path | None, skip_unreadable: bool, options: Mapping[str, Any]
 ) -> RunConfig:
@@ -190,9 +197,13 @@ def _work(
         watcher.end()
     write_unreadable(folder, looked.unreadable)
     _tell_unreadable(looked, config, folder, watcher)
+    if config.labels:  # now: what is a contradiction depends on them
+        looked = looked.under_labels(Path(config.labels))
+        config = replace(config, labels=None)
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
-    run = run_config(config, folder, looked.data, resume=True, watcher=watcher)
+    data = replace(looked.data, contradicted=find_contradicted(groups, len(looked.data.train)))
+    run = run_config(config, folder, data, resume=True, watcher=watcher)
     store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)

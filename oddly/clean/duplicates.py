@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
+from torch import Tensor
+
 from oddly.data.base import Split
 from oddly.data.images import pixel_digest
 from oddly.data.source import ImageSource
@@ -44,6 +47,14 @@ def find_duplicates(
         for places, same in _confirm(source, candidates):
             found.append(Duplicates(tuple(places), tuple(labels[i] for i in places), same))
     return sorted(found, key=lambda group: (not group.conflicting, group.places))
+
+
+def find_contradicted(groups: Sequence[Duplicates], examples: int) -> Tensor:
+    """bool (N,): all copies of pictures that bear different labels."""
+    places = [place for group in groups if group.conflicting for place in group.places]
+    contradicted = torch.zeros(examples, dtype=torch.bool)
+    contradicted[places] = True
+    return contradicted
 
 
 def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:

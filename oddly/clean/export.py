@@ -11,8 +11,9 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
+from oddly.clean.findings import has_reason
 from oddly.clean.leave import data_root, locate
-from oddly.records import Run, write_atomic, write_csv, write_json
+from oddly.records import DECIDED, SAME_PICTURE, Run, write_atomic, write_csv, write_json
 
 
 def export_ids(run: Run, suspects: pd.DataFrame) -> Path:
@@ -26,7 +27,7 @@ def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
     """The columns of `Datalab.get_issues("label")`, for every example in the order of the data.
 
     label_score lies in 0..1, low is suspicious: 1 / (1 + exp(score - threshold)), so that 0.5 is
-    the threshold.
+    the threshold; 0 for pictures under two labels, 1 for what a person decided.
     """
     verdicts = run.verdicts
     path = run.path / "cleanlab.csv"
@@ -46,7 +47,10 @@ def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
 
 def label_scores(verdicts: pd.DataFrame) -> Any:
     distance = (verdicts.score - verdicts.threshold).astype("float64").fillna(-50.0)
-    return 1 / (1 + np.exp(distance.clip(-50, 50).to_numpy()))
+    scores = 1 / (1 + np.exp(distance.clip(-50, 50).to_numpy()))
+    scores[has_reason(verdicts, SAME_PICTURE)] = 0.0
+    scores[has_reason(verdicts, DECIDED)] = 1.0
+    return scores
 
 
 def export_fiftyone(run: Run, suspects: pd.DataFrame) -> Path:
@@ -64,6 +68,7 @@ def export_fiftyone(run: Run, suspects: pd.DataFrame) -> Path:
                 "suggested": _text(row.suggested_name),
                 "suggested_confidence": _number(row.suggested_confidence),
                 "score": _number(row.score),
+                **_reason(row),
             },
         }
     classes = list(dict.fromkeys(run.verdicts.given_name))
@@ -90,6 +95,7 @@ def _task(row: Any, root: str) -> dict[str, Any]:
             "image": f"/data/local-files/?d={served}",
             "id": row.id,
             "given_label": row.given_name,
+            **_reason(row),
         }
     }
     if (suggested := _text(row.suggested_name)) is not None:
@@ -103,6 +109,12 @@ def _task(row: Any, root: str) -> dict[str, Any]:
         prediction = {"model_version": "oddly", "score": confidence, "result": [result]}
         task["predictions"] = [prediction]
     return task
+
+
+def _reason(row: Any) -> dict[str, str]:
+    """What decided instead of the score, where anything did."""
+    reason = _text(getattr(row, "reason", None))
+    return {} if reason is None else {"reason": reason}
 
 
 def _text(value: Any) -> str | None:

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from oddly.records import Run
+from oddly.core.verdict import FEWEST_EXAMPLES
+from oddly.records import DECIDED, SAME_PICTURE, Run
 
 LISTED = 5  # classes and pairs that are named
+FEW = 3  # suspects: a class with fewer is named after those with more
 
 
 @dataclass(frozen=True)
@@ -26,26 +29,44 @@ class Findings:
     estimated_noise: dict[str, float] | None
     """rate, low, high; None where there were too few images to tell."""
     contrast: float | None
-    """How far wrong and right labels lay apart; None where no labels were planted."""
+    """How far wrong and right labels lay apart; None where no or too few labels were planted."""
     doubt: str | None
     """Why none of this is to be trusted, where the network has hardly learnt."""
     classes: Sequence[tuple[str, int, int]]
-    """Most hit first: name, suspects, images."""
+    """Name, suspects, images; the largest share of a class first."""
+    mostly_suspect: Sequence[tuple[str, int, int]]
+    """All classes, of those large enough to be judged, of which more than half are suspects."""
     pairs: Sequence[tuple[str, str, int]]
     """Most frequent first: given, suggested, how often."""
+    decided: int
+    """Labels that a person had decided on: no suspects, whatever they look like."""
     duplicates: int
     """Pictures that occur more than once."""
     conflicting: int
     """Of those, how many under different labels."""
+    contradicted: int
+    """How many suspects are copies of these, whatever their score."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
     """What the verdict would remove, worst first; with a budget, the `top` worst of all.
 
-    A budget larger than the verdict goes on with the most suspicious of what it kept.
+    A budget larger than the verdict goes on with the most suspicious of what it kept, but for
+    labels that a person decided.
     """
-    ranked = run.verdicts.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
+    verdicts = run.verdicts
+    ranked = rank(verdicts[~has_reason(verdicts, DECIDED)])
     return ranked[~ranked.keep] if top is None else ranked.head(top)
+
+
+def rank(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Removed ones first, and of those pictures under two labels; then by score."""
+    keys = {"surest": ~has_reason(verdicts, SAME_PICTURE)}
+    order = ["keep", "surest", "score"]
+    ranked = verdicts.assign(**keys).sort_values(
+        order, ascending=[True, True, False], kind="stable"
+    )
+    return ranked.drop(columns="surest")
 
 
 def summarise(run: Run) -> Findings:
@@ -53,8 +74,7 @@ def summarise(run: Run) -> Findings:
     duplicates = _rows(run, "duplicates.csv")
     verdicts = run.verdicts
     suspects = verdicts[~verdicts.keep]
-    sizes: Any = verdicts.given_name.value_counts()
-    hit: Any = suspects.given_name.value_counts()
+    classes = _rank_classes(verdicts, suspects)
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
     pairs = pairs.sort_values(ascending=False, kind="stable")
@@ -66,11 +86,29 @@ def summarise(run: Run) -> Findings:
         estimated_noise=run.summary.get("estimated_noise"),
         contrast=run.summary.get("contrast"),
         doubt=run.summary.get("doubt"),
-        classes=[(str(n), int(k), int(sizes[n])) for n, k in hit.items() if k][:LISTED],
+        classes=classes[:LISTED],
+        mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
+        decided=int(has_reason(verdicts, DECIDED).sum()),
         duplicates=len({row["group"] for row in duplicates}),
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
+        contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
     )
+
+
+def has_reason(verdicts: pd.DataFrame, reason: str) -> Any:
+    """Which examples something else than their score decided, and what."""
+    if "reason" not in verdicts:  # nothing did
+        return np.zeros(len(verdicts), bool)
+    return (verdicts.reason == reason).to_numpy(bool)
+
+
+def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[str, int, int]]:
+    """Classes with suspects, by their share: a small class that is lost counts no less."""
+    sizes: Any = verdicts.given_name.value_counts()
+    hit: Any = suspects.given_name.value_counts()
+    classes = [(str(name), int(k), int(sizes[name])) for name, k in hit.items() if k]
+    return sorted(classes, key=lambda c: (c[1] >= FEW, c[1] / c[2], c[1]), reverse=True)
 
 
 def _rows(run: Run, name: str) -> list[dict[str, str]]:

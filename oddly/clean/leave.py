@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
+import pandas as pd
 
 from oddly.clean.duplicates import Duplicates
-from oddly.copying import Copied, Progress, check_destination, check_empty, copy_files
+from oddly.clean.findings import rank
+from oddly.copying import (
+    Copied,
+    Progress,
+    check_destination,
+    check_empty,
+    class_depth,
+    copy_files,
+    folder_names,
+)
 from oddly.data.base import LabelledData
 from oddly.data.source import ImageSource
 from oddly.errors import InputError, shown
@@ -41,8 +52,8 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
-    verdicts = run.verdicts.sort_values(["keep", "score"], ascending=[True, False], kind="stable")
-    write_atomic(run.path / "verdicts.csv", verdicts.to_csv(index=False, lineterminator="\n"))
+    table = rank(run.verdicts).to_csv(index=False, lineterminator="\n")
+    write_atomic(run.path / "verdicts.csv", table)
 
 
 def store_pictures(run: Run, source: ImageSource) -> None:
@@ -74,7 +85,8 @@ def check_copy_to(target: Path, source: str) -> None:
 def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Copied:
     """The kept examples: files in the source's own layout, or a table that names them.
 
-    The originals are read, never changed.
+    A label that a table replaced decides the class folder, not where the original lies. The
+    originals are read, never changed.
     """
     kept = run.verdicts[run.verdicts.keep]
     root = data_root(run)
@@ -85,9 +97,21 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
         # absolute paths: the table may lie anywhere
         _write_table(table, "path", [locate(root, name) for name in kept.id], kept.given_name)
     else:
-        plan = [(name, os.path.relpath(locate(root, name), root)) for name in kept.id]
+        plan = list(zip(kept.id, _plan_layout(root, kept), strict=True))
         return copy_files(plan, lambda name: _find(root, name), target, progress)
     return Copied(len(kept))
+
+
+def _plan_layout(root: str, kept: pd.DataFrame) -> Iterator[str]:
+    """Each example's path in the copy: its own, below the folder of the label it has now."""
+    class_names = set(kept.given_name.cat.categories)
+    folders = folder_names(kept.given_name.unique())
+    for name, label in zip(kept.id, kept.given_name, strict=True):
+        parts = os.path.relpath(locate(root, name), root).split("/")
+        depth = class_depth(name.split("/"), class_names)
+        if depth is not None and normalize("NFC", name.split("/")[depth]) != label:
+            parts[depth] = folders[label]
+        yield "/".join(parts)
 
 
 def is_table(target: Path) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import at_size, measure, without
+from oddly.data.labels import replace_labels
 from oddly.data.source import ImageSource, decode_files
 from oddly.engine.build import frozen_backbone
 from oddly.engine.config import RunConfig
@@ -34,6 +35,14 @@ class Looked:
     """One per readable example; equal where the network sees the same. Empty: not known."""
     unreadable: Mapping[str, str]
     """Id → reason."""
+
+    def under_labels(self, table: Path) -> Looked:
+        """The same under the labels of a table, without the examples that it removes."""
+        data = replace_labels(self.data, table)
+        place = {name: i for i, name in enumerate(self.data.train.ids)}
+        stay = [place[name] for name in data.train.ids]
+        digests = [self.digests[i] for i in stay] if self.digests else ()
+        return replace(self, data=data, source=self.source.subset(stay), digests=digests)
 
 
 def look(

@@ -143,23 +143,40 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(findings.doubt)
     if findings.readmitted:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
-    if noise := findings.estimated_noise:
-        rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
-        lines.append(f"estimated share of wrong labels: {rate:.1f} % ({low:.1f} to {high:.1f} %)")
-    else:
-        lines.append("too few images for an estimate of how many labels are wrong")
+    if findings.decided:
+        many = "label was" if findings.decided == 1 else "labels were"
+        left = "is" if findings.decided == 1 else "are"
+        lines.append(f"{findings.decided:,} {many} decided by a person and {left} left alone")
+    lines.append(_describe_share(findings.estimated_noise))
     if findings.unreadable:
         lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
     if findings.duplicates:
-        conflict = f", {findings.conflicting:,} of them under different labels"
-        lines.append(
-            f"{findings.duplicates:,} pictures occur more than once"
-            f"{conflict if findings.conflicting else ''} (duplicates.csv)"
-        )
+        lines.append(_describe_copies(findings))
     if findings.classes:
         lines += ["", "classes most hit"]
-        lines += [f"  {name}: {hit:,} of {size:,}" for name, hit, size in findings.classes]
+        lines += [f"  {hit:,} of {size:,} {name}" for name, hit, size in findings.classes]
+    if findings.mostly_suspect:
+        named = [f"{name} ({hit:,} of {size:,})" for name, hit, size in findings.mostly_suspect]
+        advice = "rare or hard classes are judged badly; look before you remove"
+        lines.append(f"more than half of {', '.join(named)} are suspects: {advice}")
     if findings.pairs:
         lines += ["", "given → suggested, most frequent"]
         lines += [f"  {given} → {other}: {number:,}" for given, other, number in findings.pairs]
     return lines
+
+
+def _describe_share(noise: dict[str, float] | None) -> str:
+    if noise is None:
+        return "too few images for an estimate of how many labels are wrong"
+    rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
+    least = f"at least {low:.1f} % (what looks wholly random)"
+    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %"
+
+
+def _describe_copies(findings: Findings) -> str:
+    occur = "picture occurs" if findings.duplicates == 1 else "pictures occur"
+    line = f"{findings.duplicates:,} {occur} more than once"
+    if findings.conflicting:
+        copies = f"{findings.contradicted:,} copies are suspects"
+        line += f", {findings.conflicting:,} of them under different labels: {copies}"
+    return f"{line} (duplicates.csv)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +21,8 @@ IMAGES = Annotated[Path | None, typer.Option(help="Where the images lie, if they
 DECISIONS = Annotated[
     Path | None, typer.Option(help="The file of decisions (default: RUN/decisions.sqlite).")
 ]
+
+NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for this command alone
 
 
 @app.command()
@@ -53,6 +57,8 @@ def review(
         remark(
             f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept."
         )
+        if note := session.about_pictures():
+            remark(note)
         if open_:
             webbrowser.open(link)
 
@@ -87,12 +93,56 @@ def apply(
     table = write_labels(opened, outcome, out)
     changed = counts["suggestion"] + counts["relabel"]
     say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
-    # `oddly clean` alone judges all splits together
-    command = "clean" if opened.config.get("pool_splits") else "train"
-    again = shlex.join(["oddly", command, str(opened.config.get("data")), "--labels", str(table)])
-    say(f"labels  {table}\nuse     {again}")
+    say(f"labels  {table}\nuse     {shlex.join(_use_again(opened, table))}")
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)
+
+
+def _use_again(run: Run, table: Path) -> list[str]:
+    """The command that takes the table, ready to be pasted: as this run, but not into its folder.
+
+    `oddly train` names a folder after its settings, the table among them, by itself.
+    """
+    # `oddly clean` alone judges all splits together
+    command = "clean" if run.config.get("pool_splits") else "train"
+    words = ["oddly", command, str(run.config.get("data")), "--labels", str(table)]
+    if command == "clean":
+        words += ["--out", str(_free_folder(run.path))]
+    return [*words, *_options(run, command)]
+
+
+def _free_folder(used: Path) -> Path:
+    """runs/photos-clean → runs/photos-clean-2, or the next number that is free."""
+    stem, _, number = used.name.rpartition("-")
+    first = used.with_name(stem) if number.isdecimal() else used  # -2 already: the next is -3
+    if not first.exists():
+        first = used
+    return next(
+        place for n in count(2) if not (place := first.with_name(f"{first.name}-{n}")).exists()
+    )
+
+
+def _options(run: Run, command: str) -> Iterator[str]:
+    """What the run was made with, as far as the command has an option for it."""
+    config = run.config
+    made_with = {**config, **(config.get("settings") or {})}
+    if command == "clean":  # the settings that it chose by itself it will choose again
+        made_with = dict(config.get("asked") or {})
+    made_with["skip_unreadable"] = config.get("skip_unreadable") or _has_unreadable(run)
+    for option in typer.main.get_command(app).commands[command].params:  # type: ignore[attr-defined]
+        value = made_with.get(option.name)
+        if option.name in NOT_AGAIN or value is None or value == option.default:
+            continue
+        if isinstance(value, bool):
+            yield option.opts[0] if value else option.secondary_opts[0]
+        elif value:  # a seed of 0 is the default, though it is not written there
+            yield from (option.opts[0], str(value))
+
+
+def _has_unreadable(run: Run) -> bool:
+    """Whether images were left out, perhaps only when the run went on."""
+    listed = run.path / "unreadable.csv"
+    return listed.exists() and len(listed.read_text("utf-8").splitlines()) > 1
 
 
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:

@@ -85,6 +85,10 @@ class LabelledData:
     """For asymmetric noise: class k is mistaken for class confused_with[k] (k itself: never)."""
     notes: Sequence[str] = field(default_factory=tuple)
     """Lines the user should read (skipped files, classes without examples)."""
+    decided: Tensor | None = None
+    """bool (N,): given labels of the training split that a person vouches for; no suspects."""
+    contradicted: Tensor | None = None
+    """bool (N,): the same picture is there under another label; suspects, unless decided."""
 
     def with_given_labels(self, labels: Tensor) -> LabelledData:
         """The same data under other given labels."""
@@ -93,7 +97,13 @@ class LabelledData:
     def take(self, places: Tensor) -> LabelledData:
         """The data with these training examples alone, in this order."""
         truth = None if self.true_labels is None else self.true_labels[places]
-        return replace(self, train=self.train.take(places), true_labels=truth)
+        return replace(
+            self,
+            train=self.train.take(places),
+            true_labels=truth,
+            decided=None if self.decided is None else self.decided[places],
+            contradicted=None if self.contradicted is None else self.contradicted[places],
+        )
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,19 @@ from oddly.errors import InputError, shown
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class
+PERSON = "person"  # in column decided_by: whoever else decided is not taken at their word
 
 
 def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     """The data under the labels of a table; ids it does not list keep theirs, the truth stays.
 
-    Rows that say yes in a column `remove` need no label: their examples are left out.
+    Rows that say yes in a column `remove` need no label: their examples are left out. Those that
+    say person in a column `decided_by` are vouched for.
     """
     _check_table("labels", file)
-    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS, "remove": ("remove",)}
-    columns = read_text_columns(file, wanted, optional=["remove"])
+    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS}
+    wanted |= {name: (name,) for name in ("remove", "decided_by")}
+    columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
     removed = _find_removed(file, columns)
     refuse_empty(file, "id", columns["id"])
     pairs = zip(columns["label"], removed, strict=True)
@@ -35,6 +38,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     _refuse_contradictions(file, columns["id"], places, classes)
     labels = data.train.labels.clone()
     labels[places] = torch.tensor(classes)
+    data = replace(data, decided=_find_decided(columns, places, len(labels)))
     kept = torch.nonzero(labels != REMOVED).flatten()
     if not len(kept):
         raise InputError(f"{shown(str(file))} removes every training example")
@@ -44,6 +48,8 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     if len(kept) < len(labels):
         note += f"; {count(len(labels) - len(kept), 'example')} removed"
         data, labels = data.take(kept), labels[kept]
+    if data.decided is not None:
+        note += f"; {count(int(data.decided.sum()), 'label')} decided by a person, left alone"
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
 
 
@@ -62,6 +68,19 @@ def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool
             f"{shown(str(file))}: column remove says '{shown(unknown[0])}', neither yes nor no"
         )
     return [value in YES for value in said]
+
+
+def _find_decided(
+    columns: Mapping[str, Sequence[str]], places: Sequence[int], examples: int
+) -> Tensor | None:
+    """Which examples a person has decided on; None where the table does not say."""
+    said = columns.get("decided_by", [])
+    vouched = [place for place, who in zip(places, said, strict=False) if who.lower() == PERSON]
+    if not vouched:
+        return None
+    decided = torch.zeros(examples, dtype=torch.bool)
+    decided[vouched] = True
+    return decided
 
 
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:

@@ -232,6 +232,7 @@ def build_context(
         seed=config.order_seed,
         batch_size=config.batch_size or 0,
         stage=stages[0],
+        decided=data.decided,
     )
 
 

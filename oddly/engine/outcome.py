@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.core import Verdict
+from oddly.core.sentinels import SMALLEST
 from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
@@ -19,6 +20,8 @@ from oddly.engine.evaluate import Predictions, predict
 from oddly.methods import Judgement
 from oddly.pictures import from_pixels, shrink
 from oddly.records import (
+    DECIDED,
+    SAME_PICTURE,
     Run,
     RunWriter,
     VerdictTable,
@@ -72,6 +75,7 @@ def verdict_table(
     if isinstance(verdict, Verdict):
         losses = verdict.losses
         percentiles = verdict.counterfactual.percentile_of(scores).numpy()
+    keep, reasons = (keep, None) if verdict is None else overrule(keep, data)
     return VerdictTable(
         ids=data.train.ids,
         given_labels=data.train.labels.numpy(),
@@ -83,7 +87,20 @@ def verdict_table(
         suggested_labels=predictions.labels.numpy(),
         suggested_confidences=predictions.confidences.numpy(),
         class_names=data.class_names,
+        reasons=reasons,
     )
+
+
+def overrule(keep: Tensor, data: LabelledData) -> tuple[Tensor, list[str | None] | None]:
+    """The verdict of any method under what is known without it, and the reasons; None: nothing."""
+    nothing = torch.zeros(len(keep), dtype=torch.bool)
+    decided = nothing if data.decided is None else data.decided
+    against = nothing if data.contradicted is None else data.contradicted & ~decided
+    if not bool((decided | against).any()):
+        return keep, None
+    pairs = zip(decided.tolist(), against.tolist(), strict=True)
+    reasons = [DECIDED if sure else SAME_PICTURE if wrong else None for sure, wrong in pairs]
+    return (keep.cpu() | decided) & ~against, reasons
 
 
 def summarise(
@@ -123,7 +140,9 @@ def describe_verdict(
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
         return {**dict.fromkeys(names), "spared_classes": [], **said}
     spared = [class_names[k] for k in verdict.spared_classes]
-    return {**verdict.summary(), "spared_classes": spared}
+    # From a handful of planted labels follows no share of wrong ones, and no spread.
+    few = ("estimated_noise", "contrast") if len(verdict.keep) < SMALLEST else ()
+    return {**verdict.summary(), "spared_classes": spared, **dict.fromkeys(few)}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:

@@ -100,6 +100,8 @@ class Context:
     """(N, D) what the final layer gets, likewise."""
     table: Callable[[int], Tensor] = _missing
     """Zeros (N, columns) on the training device; one clear line where they do not fit."""
+    decided: Tensor | None = None
+    """bool (N,): labels that a person vouches for."""
 
     @property
     def device(self) -> torch.device:

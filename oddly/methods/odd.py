@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from oddly.core import Denoiser, Verdict
 from oddly.core.rule import usual_counterfactual
@@ -106,9 +106,17 @@ class ODD(Method):
 
     def end_epoch(self, context: Context) -> None:
         self.active.end_epoch(context)
-        self.denoiser.end_epoch(context.model)
+        if self.denoiser.end_epoch(context.model) and context.decided is not None:
+            self.spare(context.decided, context)
         if context.epoch in self.further_rounds(context):
             self.look_again(context)
+
+    def spare(self, decided: Tensor, context: Context) -> None:
+        """What a person decided stays, whatever its score: in the verdict and in training."""
+        assert self.denoiser.verdict
+        keep = self.denoiser.verdict.keep | decided.cpu()
+        self.denoiser.verdict = replace(self.denoiser.verdict, keep=keep)
+        context.sampler.set_keep(keep)
 
     def further_rounds(self, context: Context) -> set[int]:
         """The epochs after which removed examples are looked at again."""

@@ -19,11 +19,13 @@ from oddly.records.files import read_table, replacing, write_atomic, write_csv, 
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
-from oddly.records.tables import VerdictTable, score_verdict
+from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, score_verdict
 from oddly.records.thumbnails import choose_pictured
 
 __all__ = [
+    "DECIDED",
     "FORMAT_VERSION",
+    "SAME_PICTURE",
     "FolderBusy",
     "Run",
     "RunWriter",

@@ -10,6 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+# What decides about an example besides its score: the first keeps it, the second removes it.
+DECIDED = "decided by a person"
+SAME_PICTURE = "same picture, another label"
+
 
 @dataclass(frozen=True)
 class VerdictTable:
@@ -29,6 +33,8 @@ class VerdictTable:
     """-1 where there is none."""
     suggested_confidences: NDArray[Any]
     class_names: Sequence[str]
+    reasons: Sequence[str | None] | None = None
+    """What decided instead of the score, where anything did; no column where nothing did."""
 
     def to_arrow(self) -> pa.Table:
         """The columns of verdicts.parquet, in their order."""
@@ -47,6 +53,8 @@ class VerdictTable:
             "suggested_name": name_column(self.suggested_labels, self.class_names),
             "suggested_confidence": float_column(self.suggested_confidences, n),
         }
+        if self.reasons is not None:
+            columns["reason"] = pa.array(self.reasons, pa.string()).dictionary_encode()
         return pa.table(columns)
 
 

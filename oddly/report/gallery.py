@@ -24,7 +24,7 @@ from oddly.pictures import (
     read_picture,
     shrink,
 )
-from oddly.records import Run, choose_pictured
+from oddly.records import SAME_PICTURE, Run, choose_pictured
 from oddly.report.classes import cut
 
 MOST_PIXELS = 40_000_000  # of one file: a page is no reason to fill the memory
@@ -87,6 +87,7 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
     scores = round_known(rows["score"], 4)
     percentiles = round_known(rows["counterfactual_percentile"], 1)
     suggested = rows["suggested_label"].tolist()
+    reasons = rows["reason"] if "reason" in rows else [None] * len(rows)
     return Shown(
         ids=[cut(str(name)) for name in rows["id"]],
         given=rows["given_label"].tolist(),
@@ -94,8 +95,8 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
         confidence=round_known(rows["suggested_confidence"], 3),
         score=scores,
         words=[
-            describe_score(percentile, score, unit)
-            for percentile, score in zip(percentiles, scores, strict=True)
+            str(reason) if reason == SAME_PICTURE else describe_score(percentile, score, unit)
+            for percentile, score, reason in zip(percentiles, scores, reasons, strict=True)
         ],
         true=None if run.truth is None else run.truth["true_label"].iloc[index].tolist(),
         pictures=pictures,

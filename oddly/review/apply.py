@@ -18,7 +18,8 @@ from oddly.records import Run, read_table, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
 
 SUFFIXES = (".csv", ".parquet")
-COLUMNS = ("id", "label", "remove")
+COLUMNS = ("id", "label", "remove", "decided_by")
+PERSON = "person"
 TABLE_NAME = "labels.csv"
 
 
@@ -51,16 +52,17 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
 
 
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
-    """The table id, label, remove: `oddly train DATA --labels` reads it.
+    """The table that `oddly train DATA --labels` and `oddly clean` read.
 
-    What an earlier table said, with which this run was trained, goes on in the new one.
+    Whatever is decided here a person decided, and the next run leaves it alone. What an earlier
+    table said, with which this run was trained, goes on in the new one.
     """
     path = out or run.path / TABLE_NAME
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: the table is {' or '.join(SUFFIXES)}")
     rows = dict(_earlier_rows(run))
-    rows |= {id: (label, "no") for id, label in outcome.labels.items()}
-    rows |= {id: ("", "yes") for id in outcome.removed}
+    rows |= {id: (label, "no", PERSON) for id, label in outcome.labels.items()}
+    rows |= {id: ("", "yes", PERSON) for id in outcome.removed}
     table = [(id, *rows[id]) for id in sorted(rows)]
     if path.suffix.lower() == ".parquet":
         columns = zip(COLUMNS, zip(*table, strict=True), strict=True)
@@ -71,7 +73,7 @@ def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
     return path
 
 
-def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str]]]:
+def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
     """What the table said that this run was trained with."""
     if not (name := run.config.get("labels")):
         return
@@ -82,7 +84,8 @@ def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str]]]:
         else:
             rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
         for row in rows:
-            yield str(row["id"]), (str(row["label"] or ""), str(row.get("remove") or "no"))
+            remove, who = str(row.get("remove") or "no"), str(row.get("decided_by") or "")
+            yield str(row["id"]), (str(row["label"] or ""), remove, who)
     except (OSError, UnicodeDecodeError, csv.Error, KeyError):
         hint = "it must be readable, with columns id and label, as the new table is to hold it too"
         raise InputError(f"{path}: this run was trained with these labels; {hint}") from None

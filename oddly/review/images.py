@@ -1,17 +1,19 @@
 """The picture of an example: read only from the dataset's folder, re-encoded, bounded in size.
 
 A page asks by the example's number, never by a path. The id behind the number is still not
-trusted: wherever it leads (`..`, links, absolute paths), only files below the root are opened.
+trusted: wherever it leads (`..`, links), only files below the root are opened. A table that names
+its pictures by absolute paths has no such folder: those very paths are opened, and no others.
 """
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow.compute as pc
 from PIL import Image
 
 from oddly.errors import InputError
@@ -21,6 +23,7 @@ from oddly.records import Run, read_table
 MAX_PIXELS = 80_000_000  # a picture beyond this is refused before it is decoded
 LARGEST_SIDE = 1024
 """Pixels: no page shows more."""
+OUTSIDE = "outside the data's folder: try --images DIR"
 LOSSLESS_SIDE = 128  # up to here PNG, beyond JPEG: ten times faster than WebP at full size
 
 
@@ -63,29 +66,46 @@ class StoredPictures:
 
 
 class PictureFiles:
-    """Pictures that lie below one folder; ids are paths relative to it, or absolute ones in it."""
+    """Pictures below one folder, by paths relative to it or absolute ones in it.
 
-    def __init__(self, root: Path, base: Path | None = None) -> None:
+    `listed`: absolute paths that may be opened as well, wherever they lie.
+    """
+
+    def __init__(
+        self, root: Path, base: Path | None = None, listed: Collection[str] = frozenset()
+    ) -> None:
         self.root = os.path.realpath(root)
         self._bases = [self.root, os.path.realpath(base or root)]
+        self._listed = listed
         list_formats()  # Pillow's plugins load now, not under the first picture
 
     def find(self, id: str) -> str:
         """The real path of an example's file."""
-        outside = False
-        for name in file_names(id):
+        names, outside = file_names(id), False
+        if id in self._listed:
+            if found := next(filter(_is_plain_file, names), None):
+                return found
+            if not any(map(os.path.lexists, names)):
+                raise Unreadable("the file is gone")
+        for name in names:
             for base in self._bases:
                 path = os.path.realpath(os.path.join(base, name))
                 if not path.startswith(self.root.rstrip("/") + "/"):
                     outside = True
                 elif os.path.lexists(path):
                     return path
-        raise Unreadable("lies outside the dataset's folder" if outside else "the file is gone")
+        raise Unreadable(OUTSIDE if outside else "the file is gone")
 
     def read(self, id: str) -> Image.Image:
         if "\0" in id:
             raise Unreadable("not a file's name")
         return read_picture(self.find(id), LARGEST_SIDE, MAX_PIXELS)
+
+
+def _is_plain_file(path: str) -> bool:
+    """Whether an absolute path means what it says: no `..` in it, and no link at its end."""
+    plain = os.path.isabs(path) and os.path.normpath(path) == path
+    return plain and os.path.isfile(path) and not os.path.islink(path)
 
 
 class FirstOf:
@@ -123,10 +143,18 @@ def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
     """Where the image files lie: as the run's settings say, or below `folder`."""
     base = run.data_root
     if folder is None:
-        return None if base is None else PictureFiles(base)
+        return None if base is None else PictureFiles(base, listed=_list_absolute(run, base))
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder of pictures")
     return PictureFiles(folder, base)
+
+
+def _list_absolute(run: Run, root: Path) -> frozenset[str]:
+    """The absolute paths that a table names; an image folder has no business with any."""
+    if not (root / Path(str(run.config.get("data"))).name).is_file():
+        return frozenset()
+    ids = read_table(run.path / "verdicts.parquet", ["id"])["id"]
+    return frozenset(ids.filter(pc.starts_with(ids, "/")).to_pylist())
 
 
 def encode(image: Image.Image, side: int) -> tuple[bytes, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from oddly.errors import InputError
+from oddly.pictures import Unreadable
 from oddly.records import Run
 from oddly.review.decisions import ACTIONS, FILE_NAME, Decision, Decisions
 from oddly.review.images import NoImages, PictureSource, find_images
@@ -77,6 +78,16 @@ class Session:
         self._state = np.zeros(len(ids), np.uint8)
         self.decisions = Decisions(decisions or run.path / FILE_NAME, self._mark)
         check_labels(self.decisions, self.suspects.class_names)
+
+    def about_pictures(self) -> str | None:
+        """Why the first suspect has no picture: a hint to whoever starts the review."""
+        if not self.suspects.ids:
+            return None
+        try:
+            self.images.read(self.suspects.ids[0])
+        except Unreadable as reason:
+            return f"no picture of {self.suspects.ids[0]}: {reason}"
+        return None
 
     def overview(self) -> dict[str, Any]:
         """What the page needs once."""

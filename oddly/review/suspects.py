@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oddly.errors import InputError
-from oddly.records import Run, read_table
+from oddly.records import DECIDED, Run, read_table
 
 COLUMNS = (
     *("index", "id", "given_name", "score", "counterfactual_percentile", "threshold", "keep"),
@@ -35,11 +37,27 @@ class Suspect:
     """Its score, in words."""
 
 
+@dataclass(frozen=True)
+class Twin:
+    """A copy of a picture that occurs under another label too."""
+
+    group: int
+    """Which picture."""
+    words: str
+
+
 class Suspects:
     """Suspects by rank."""
 
-    def __init__(self, table: pa.Table, class_names: list[str], examples: int) -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        class_names: list[str],
+        examples: int,
+        twins: Mapping[str, Twin] | None = None,
+    ) -> None:
         self.class_names = class_names
+        self._twins = twins or {}
         self.examples = examples
         self.ids: list[str] = table["id"].to_pylist()
         self.rank_of = {id: rank for rank, id in enumerate(self.ids)}
@@ -53,25 +71,30 @@ class Suspects:
         if not run.is_done or not run.has_verdicts:
             hint = "the command that began it goes on, given --resume"
             raise InputError(f"{run.path}: this run is not finished; {hint}")
-        table = read_table(run.path / "verdicts.parquet", COLUMNS)
+        table = read_table(run.path / "verdicts.parquet", [*COLUMNS, "reason"])
         if missing := set(COLUMNS) - set(table.column_names):
             raise InputError(f"{run.path}: verdicts.parquet has no column {min(missing)}")
         if not len(table) or table["threshold"].null_count == len(table):
             method = run.config.get("method")
             reason = f"method {method} judges no example" if method else "it judges no example"
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
-        class_names = _class_names(table)
-        order = [("score", "descending"), ("index", "ascending")]
+        class_names = list_classes(table)
+        twins = read_twins(run) if "reason" in table.column_names else {}
+        chosen = table.filter(pc.invert(table["keep"])) if top is None else _not_decided(table)
+        chosen = chosen.append_column("group", _group_twins(chosen, twins))
+        order = [("group", "ascending"), ("score", "descending"), ("index", "ascending")]
         if top is None:
-            chosen = table.filter(pc.invert(table["keep"])).sort_by(order)
+            chosen = chosen.sort_by(order)
         else:
-            chosen = table.take(pc.select_k_unstable(table, min(top, len(table)), order))
-        return cls(chosen.drop_columns(["keep"]), class_names, len(table))
+            chosen = chosen.take(pc.select_k_unstable(chosen, min(top, len(chosen)), order))
+        chosen = chosen.select([name for name in COLUMNS if name != "keep"])
+        return cls(chosen, class_names, len(table), twins)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __getitem__(self, rank: int) -> Suspect:
+        twin = self._twins.get(self.ids[rank])
         value = {name: column[rank].as_py() for name, column in self._columns.items()}
         return Suspect(
             rank=rank,
@@ -80,7 +103,9 @@ class Suspects:
             given=value["given_name"] or "",
             suggested=value["suggested_name"],
             confidence=value["suggested_confidence"],
-            words=describe_score(
+            words=twin.words
+            if twin
+            else describe_score(
                 value["score"], value["threshold"], value["counterfactual_percentile"]
             ),
         )
@@ -103,7 +128,48 @@ def describe_score(score: float | None, threshold: float, percentile: float | No
     return f"{strength} suspicion: the label fits {worse}"
 
 
-def _class_names(table: Any) -> list[str]:
+def read_twins(run: Run) -> dict[str, Twin]:
+    """Every copy of a picture that occurs under different labels, as `oddly clean` found them."""
+    path = run.path / "duplicates.csv"
+    if not path.exists():
+        return {}
+    groups: dict[int, list[tuple[str, str]]] = {}
+    with open(path, encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["conflicting"] == "true":
+                groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
+    return {
+        id: Twin(group, _describe_others([other for other in copies if other[1] != given]))
+        for group, copies in groups.items()
+        for id, given in copies
+    }
+
+
+def _describe_others(others: Sequence[tuple[str, str]]) -> str:
+    """Where the same picture bears another label."""
+    id, label = others[0]
+    more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+    return f"Same picture, another label: {label} ({id}){more}"
+
+
+def _group_twins(table: pa.Table, twins: Mapping[str, Twin]) -> pa.Array:
+    """Copies come first, side by side: the surest suspects."""
+    if not twins:
+        return pa.nulls(len(table), pa.int64())
+    return pa.array(
+        [twins[id].group if id in twins else None for id in table["id"].to_pylist()], pa.int64()
+    )
+
+
+def _not_decided(table: pa.Table) -> pa.Table:
+    """Without labels that a person had decided on before this run: they are not asked again."""
+    if "reason" not in table.column_names:
+        return table
+    decided = pc.fill_null(pc.equal(table["reason"], DECIDED), False)
+    return table.filter(pc.invert(decided))
+
+
+def list_classes(table: Any) -> list[str]:
     """All classes in their order: the columns' dictionaries hold those without examples too."""
     found: dict[str, None] = {}
     for name in ("given_name", "suggested_name"):

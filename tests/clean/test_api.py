@@ -201,12 +201,15 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
     copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
     assert copied == set(run.verdicts[run.verdicts.keep].id)
     assert sum("written:" in note for note in listener.notes) == 3
+    oddly.clean(out=out, resume=True, export="ids", top=2)  # one name needs no list
+    assert len((out / "suspects.txt").read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize(
     ("wishes", "words"),
     [
         ({"export": ["cleanlabs"]}, "unknown export 'cleanlabs'; did you mean 'cleanlab'"),
+        ({"export": "foo"}, "unknown export 'foo'"),
         ({"top": 0}, "--top must be at least 1"),
         ({"percentil": 5}, "unknown setting of odd 'percentil'; did you mean 'percentile'"),
         ({"image_size": 2}, "image_size must be within"),
@@ -216,6 +219,30 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
 def test_bad_wishes(photos: Path, tmp_path: Path, wishes: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         oddly.clean(photos, tmp_path / "run", device="cpu", **wishes)
+
+
+def test_what_a_person_decided_is_no_suspect_again(tmp_path: Path) -> None:
+    """The suspects of one run, wrong or not, as somebody confirmed them, in the next run."""
+    write_pictures(tmp_path / "photos", 120, side=8, wrong=12)
+    quick = {"epochs": 8, "device": "cpu"}
+    first = oddly.clean(tmp_path / "photos", tmp_path / "first", **quick)
+    suspects = first.verdicts[~first.verdicts.keep]
+    assert len(suspects) > 30
+    rows = [f"{row.id},{row.given_name},no,person" for row in suspects.itertuples()]
+    table, listener = tmp_path / "labels.csv", Listener()
+    table.write_text("\n".join(["id,label,remove,decided_by", *rows]) + "\n")
+    run = oddly.clean(
+        tmp_path / "photos", tmp_path / "second", labels=table, export="ids", top=300,
+        copy_to=tmp_path / "copy", watcher=listener, **quick,
+    )  # fmt: skip
+    decided = set(suspects.id)
+    assert run.verdicts.set_index("id").keep[sorted(decided)].all()
+    assert (run.verdicts.reason == "decided by a person").sum() == len(decided)
+    assert not decided & set((run.path / "suspects.txt").read_text().splitlines())
+    copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
+    assert decided <= copied
+    assert run.metrics[-1]["kept"] >= int(run.verdicts.keep.sum())  # they are trained on too
+    assert any(f"{len(decided)} labels decided by a person" in note for note in listener.notes)
 
 
 def test_bad_sources(tmp_path: Path) -> None:

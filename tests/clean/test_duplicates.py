@@ -7,9 +7,13 @@ import numpy as np
 import torch
 from PIL import Image
 
+import oddly
 from oddly.clean.duplicates import SAME_FILE, SAME_PIXELS, Duplicates, find_duplicates
+from oddly.clean.findings import summarise
 from oddly.data.base import Split
 from oddly.data.source import ImageFiles
+from oddly.review.suspects import Suspects
+from tests.clean.test_api import QUICK, rows
 
 
 def test_only_what_is_the_same_at_full_size_counts(tmp_path: Path) -> None:
@@ -44,3 +48,36 @@ def test_one_that_has_gone_is_like_nothing_else(tmp_path: Path) -> None:
     source = ImageFiles(str(tmp_path), ["0.png", "gone.png"], 5)
     split = Split(source, torch.tensor([0, 1]), ["0.png", "gone.png"])
     assert find_duplicates(split, source, [b"a", b"a"]) == []
+
+
+def test_the_same_picture_under_two_labels_is_a_suspect(photos: Path, tmp_path: Path) -> None:
+    """All its copies, in every list and copy, until a person decides; then only the others."""
+    copies = {"red/red1.png", "blue/again.png"}
+    shutil.copy(photos / "red" / "red1.png", photos / "blue" / "again.png")
+    shutil.copy(photos / "red" / "red2.png", photos / "red" / "same.png")  # one label: no suspects
+    run = oddly.clean(
+        photos, tmp_path / "run", export=["ids", "cleanlab"], copy_to=tmp_path / "copy", **QUICK
+    )
+    said = run.verdicts.set_index("id")
+    assert set(said.index[said.reason == "same picture, another label"]) == copies
+    assert not said.keep[sorted(copies)].any()
+    assert set((run.path / "suspects.txt").read_text().splitlines()[:2]) == copies
+    assert {row["id"] for row in rows(run.path / "verdicts.csv")[:2]} == copies
+    scores = {row["id"]: row["label_score"] for row in rows(run.path / "cleanlab.csv")}
+    assert {scores[name] for name in copies} == {"0.0"}
+    assert not any((tmp_path / "copy" / name).exists() for name in copies)
+    assert run.summary["removed"] == int((~said.keep).sum())
+    found = summarise(run)
+    assert (found.duplicates, found.conflicting, found.contradicted) == (2, 1, 2)
+    assert set(Suspects.read(run).ids[:2]) == copies
+
+    table = tmp_path / "labels.csv"
+    table.write_text("id,label,remove,decided_by\nred/red1.png,red,no,person\n")
+    run = oddly.clean(photos, tmp_path / "second", labels=table, **QUICK)
+    keep = run.verdicts.set_index("id").keep
+    assert keep["red/red1.png"] and not keep["blue/again.png"]
+
+    table.write_text("id,label,remove\nblue/again.png,red,no\ngreen/green0.png,,yes\n")
+    run = oddly.clean(photos, tmp_path / "third", labels=table, **QUICK)
+    assert "reason" not in run.verdicts and summarise(run).conflicting == 0
+    assert {row["given_name"] for row in rows(run.path / "duplicates.csv")} == {"red"}

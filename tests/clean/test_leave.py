@@ -21,6 +21,23 @@ def test_a_copy_keeps_the_layout_and_the_originals(photos: Path, tmp_path: Path)
     assert {path: path.read_bytes() for path in photos.rglob("*.png")} == before
 
 
+@pytest.mark.parametrize("split", ["", "train/"])
+def test_a_replaced_label_decides_the_folder(tmp_path: Path, split: str) -> None:
+    """The run's labels are a, a table made them so: b/2.png belongs to a now."""
+    ids = [f"{split}{name}" for name in ("a/1.png", "b/2.png", "b/old/2.png", "b/a/3.png")]
+    for name in ids:
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_bytes(name.encode())
+    run = write_run(tmp_path / "run", str(tmp_path / "data"), ids, removed=0)
+    assert copy_cleaned(run, tmp_path / "copy").files == 4
+    copied = {
+        path.relative_to(tmp_path / "copy").as_posix(): path.read_text()
+        for path in (tmp_path / "copy").rglob("*.png")
+    }
+    targets = [f"{split}a/{name}" for name in ("1.png", "2.png", "old/2.png", "a/3.png")]
+    assert copied == dict(zip(targets, ids, strict=True))
+
+
 def test_a_table_becomes_a_table_and_so_does_a_wish_for_csv(photos: Path, tmp_path: Path) -> None:
     ids = ["photos/red/red0.png", "photos/red/red1.png", "photos/red/red1.png#2"]
     (tmp_path / "labels.csv").write_text("path,label\n")

@@ -77,6 +77,18 @@ def test_the_same_row_twice_is_no_contradiction(data: LabelledData, tmp_path: Pa
     assert replace_labels(data, write(tmp_path, text)).train.labels[0] == 1
 
 
+def test_labels_that_a_person_decided(data: LabelledData, tmp_path: Path) -> None:
+    """Kept, changed and removed ones; what a model decided is vouched for by nobody."""
+    rows = ("train/00000,cat,no,person", "train/00001,,yes,person", "train/00002,cat,no,Person")
+    rows += ("train/00003,dog,no,model", "train/00004,0,no,")
+    header = "id,label,remove,decided_by\n"
+    changed = replace_labels(data, write(tmp_path, header + "\n".join(rows) + "\n"))
+    assert changed.decided is not None
+    assert changed.decided.tolist() == [True, True, False, False, False]
+    assert changed.notes[0].endswith("; 2 labels decided by a person, left alone")
+    assert replace_labels(data, write(tmp_path, "id,label\ntrain/00000,1\n")).decided is None
+
+
 def test_removed_examples_are_left_out(data: LabelledData, tmp_path: Path) -> None:
     file = write(
         tmp_path, "id,label,remove\ntrain/00000,,yes\ntrain/00004,,1\ntrain/00001,dog,no\n"

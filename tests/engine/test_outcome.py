@@ -155,6 +155,15 @@ def test_verdict_table_by_hand() -> None:
     assert table["counterfactual_percentile"] == [0.0, 75.0, None, 25.0]
     assert table["keep"] == [True, False, True, True] and table["threshold"] == [1.5] * 4
     assert table["suggested_label"] == [1, 0, 1, 0] and table["suggested_confidence"] == [0.75] * 4
+    assert "reason" not in table
+    vouched = replace(data, decided=torch.tensor([False, True, False, True]))
+    table = verdict_table(vouched, verdict, predictions).to_arrow().to_pydict()
+    assert table["keep"] == [True] * 4 and verdict.keep.tolist() == [True, False, True, True]
+    assert table["reason"] == [None, "decided by a person", None, "decided by a person"]
+    both = replace(vouched, contradicted=torch.tensor([True, True, False, False]))
+    table = verdict_table(both, verdict, predictions).to_arrow().to_pydict()
+    assert table["keep"] == [False, True, True, True]
+    assert table["reason"][:2] == ["same picture, another label", "decided by a person"]
 
 
 def test_describe_device() -> None:

@@ -169,6 +169,16 @@ def test_finds_the_wrong_label_and_prunes_the_runs_sampler(counterfactual: str) 
     assert method.extra_seconds > 0
 
 
+def test_what_a_person_decided_stays_in_training() -> None:
+    """Example 0 has a wrong label, but somebody vouches for it."""
+    method, context = ODD(prune_after=2, counterfactual="weights", percentile=10.0), make_context()
+    context.decided = torch.arange(N) == 0
+    method.setup(context)
+    run(method, context, 8)
+    assert method.verdict is not None and method.verdict.scores[0] >= method.verdict.threshold
+    assert method.verdict.keep.all() and context.sampler.num_kept == N
+
+
 def test_before_and_after_take_turns() -> None:
     before, after, context = Diary(), Diary(), make_context()
     method = ODD(prune_after=2, before=before, after=after)

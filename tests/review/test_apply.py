@@ -28,10 +28,10 @@ def decided(run: Run) -> Run:
 
 
 ROWS = [
-    ["cat/0.png", "cat", "no"],
-    ["cat/3.png", "", "yes"],
-    ["dog/1.png", "emu", "no"],
-    ["emu/2.png", "cat", "no"],
+    ["cat/0.png", "cat", "no", "person"],
+    ["cat/3.png", "", "yes", "person"],
+    ["dog/1.png", "emu", "no", "person"],
+    ["emu/2.png", "cat", "no", "person"],
 ]
 
 
@@ -41,7 +41,7 @@ def test_the_table_says_what_was_decided(decided: Run) -> None:
     path = write_labels(decided, outcome)
     assert path == decided.path / "labels.csv"
     with open(path, newline="") as file:
-        assert list(csv.reader(file)) == [["id", "label", "remove"], *ROWS]
+        assert list(csv.reader(file)) == [["id", "label", "remove", "decided_by"], *ROWS]
     parquet = write_labels(decided, outcome, decided.path / "l.parquet")
     assert pd.read_parquet(parquet).to_numpy().tolist() == ROWS
 
@@ -53,6 +53,9 @@ def test_training_reads_it(decided: Run, photos: Path, name: str) -> None:
     labels = dict(zip(data.train.ids, data.train.labels.tolist(), strict=True))
     assert "cat/3.png" not in labels and len(labels) == 8
     assert (labels["cat/0.png"], labels["dog/1.png"], labels["emu/2.png"]) == (0, 2, 0)
+    assert data.decided is not None
+    vouched = {id for id, sure in zip(data.train.ids, data.decided.tolist(), strict=True) if sure}
+    assert vouched == {"cat/0.png", "dog/1.png", "emu/2.png"}
 
 
 def test_the_next_round_keeps_what_the_one_before_decided(
@@ -66,10 +69,28 @@ def test_the_next_round_keeps_what_the_one_before_decided(
     session.decisions.close()
     table = write_labels(second, read_outcome(second))
     with open(table, newline="") as file:
-        assert list(csv.reader(file))[1:] == [*ROWS[:2], ["dog/1.png", "dog", "no"], ROWS[3]]
+        assert list(csv.reader(file))[1:] == [
+            *ROWS[:2],
+            ["dog/1.png", "dog", "no", "person"],
+            ROWS[3],
+        ]
     first.unlink()
     with pytest.raises(InputError, match=r"labels\.csv: this run was trained with these labels"):
         write_labels(second, read_outcome(second))
+
+
+def test_an_earlier_table_of_nobody_in_particular_vouches_for_nothing(
+    tmp_path: Path, photos: Path
+) -> None:
+    first = tmp_path / "first.csv"
+    first.write_text("id,label\ncat/3.png,dog\ndog/1.png,emu\n")
+    run = write_run(tmp_path / "second", ["dog/1.png"], photos, labels=str(first))
+    session = Session(run)
+    session.decide(0, "relabel", "dog", 0)
+    session.decisions.close()
+    with open(write_labels(run, read_outcome(run)), newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    assert rows == [["cat/3.png", "dog", "no", ""], ["dog/1.png", "dog", "no", "person"]]
 
 
 def test_decisions_about_examples_of_another_run_stay_out(decided: Run, tmp_path: Path) -> None:

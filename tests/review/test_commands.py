@@ -10,6 +10,7 @@ import pytest
 
 from oddly.records import Run, RunWriter
 from oddly.review.session import Session
+from tests.clean.conftest import write_pictures
 from tests.command import Command
 from tests.review.conftest import write_run
 
@@ -83,3 +84,51 @@ def test_apply_tells_what_was_decided_and_how_to_use_it(
         f"copy    {tmp_path / 'clean'}: 7 files",
         "1 file is not in the copy: dog/4.png (the file is gone)",
     ]
+
+
+def used(oddly: Command, run: Run) -> str:
+    """The command that apply tells to use."""
+    session = Session(run)
+    session.decide(0, "keep", None, 0)
+    session.decisions.close()
+    code, out, _ = oddly("apply", run.path)
+    assert code == 0
+    return out.splitlines()[2].removeprefix("use").strip()
+
+
+def test_the_next_training_is_like_the_one_before(
+    oddly: Command, photos: Path, tmp_path: Path
+) -> None:
+    made_with = dict(skip_unreadable=True, epochs=4, init_seed=0, order_seed=3, nesterov=False)
+    defaults = dict(noise=0.0, device="auto", data_dir=None, settings={"percentile": 8.0})
+    run = write_run(tmp_path / "run", ["cat/0.png"], photos, **made_with, **defaults)
+    told = used(oddly, run).removeprefix(f"oddly train {photos} --labels {run.path}/labels.csv ")
+    assert sorted(told.split(" --")) == [
+        *("--order-seed 3", "epochs 4", "no-nesterov", "percentile 8.0", "skip-unreadable")
+    ]
+
+
+def test_the_next_cleaning_can_be_pasted(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run in the default folder, which went on without an image that cannot be read."""
+    monkeypatch.chdir(tmp_path)
+    write_pictures(tmp_path / "photos", 12)
+    (tmp_path / "photos" / "red" / "torn.png").write_bytes(b"junk")
+    quick = ("--model", "resnet8", "--epochs", 3, "--prune-after", 2, "--percentile", 60)
+    assert oddly("clean", "photos", *quick)[0] == 2
+    out = "runs/photos-clean"
+    assert oddly("clean", "--resume", "--skip-unreadable", "--out", out)[0] == 0
+    session = Session(Run(Path(out)), top=1)
+    session.decide(0, "keep", None, 0)
+    session.decisions.close()
+    for number in (2, 3):
+        told = oddly("apply", out)[1].splitlines()[2].split()
+        assert told[:2] == ["use", "oddly"] and f"{out}-{number}" in told
+        code, _, complaint = oddly(*told[2:])
+        assert code == 0, complaint
+    assert Run(Path(f"{out}-2")).config["epochs"] == 3
+    session = Session(Run(Path(f"{out}-2")), top=1)
+    session.decide(0, "keep", None, 0)
+    session.decisions.close()
+    assert f"--out {out}-4 " in oddly("apply", f"{out}-2")[1]

@@ -57,6 +57,16 @@ def test_splits_folders_below_and_names_that_meet(tmp_path: Path) -> None:
     ]
 
 
+def test_labels_that_a_table_had_replaced(tmp_path: Path) -> None:
+    """The run calls dog/a.png a cat already: the old folder's name goes, it does not pile up."""
+    ids = ["dog/a.png", "train/emu/b.png", "cat/c.png"]
+    for id in ids:
+        paint(tmp_path / "data" / id)
+    run = write_run(tmp_path / "run", ids, tmp_path / "data")
+    copy_cleaned(run, outcome(), tmp_path / "clean")
+    assert listing(tmp_path / "clean") == ["cat/a.png", "dog/b.png", "emu/c.png"]
+
+
 def test_labels_cannot_lead_out_of_the_copy(tmp_path: Path) -> None:
     names = ["..", "../../up", "/etc"]
     ids = ["a.png", "b.png", str(tmp_path / "data" / "c.png")]

@@ -80,6 +80,29 @@ def test_a_table_beside_its_pictures(root: Path) -> None:
         files.read("../secret.png")
 
 
+def test_absolute_paths_that_the_run_lists_are_read_and_no_others(
+    root: Path, tmp_path: Path
+) -> None:
+    """A table in one folder, its pictures in others: common, and nobody named a folder."""
+    paint(tmp_path / "far" / "a.png")
+    paint(tmp_path / "far" / "unlisted.png")
+    (tmp_path / "far" / "link.png").symlink_to(tmp_path / "secret.png")
+    far = str(tmp_path / "far")
+    listed = [f"{far}/a.png", f"{far}/a.png#2", f"{far}/link.png", f"{far}/../secret.png"]
+    relative = "../secret.png"  # of a table that lies in data/
+    run = write_run(tmp_path / "r", [*listed, f"{far}/gone.png", relative], root / "t.csv")
+    (root / "t.csv").touch()
+    files = find_images(run, listed[0])
+    assert files.read(listed[0]).size == files.read(listed[1]).size == (8, 6)
+    for id in (*listed[2:], relative, f"{far}/unlisted.png", f"{far}//a.png", str(tmp_path / "x")):
+        with pytest.raises(Unreadable, match="outside .* --images"):
+            files.read(id)
+    with pytest.raises(Unreadable, match="gone"):
+        files.read(f"{far}/gone.png")
+    with pytest.raises(Unreadable, match="outside"):  # whoever names a folder means that one
+        find_images(run, listed[0], root).read(listed[0])
+
+
 def test_what_cannot_be_shown_says_why(root: Path) -> None:
     (root / "empty.png").touch()
     (root / "text.png").write_text("hello")

@@ -98,6 +98,18 @@ def test_no_suggestion_where_the_network_agrees(tmp_path: Path, photos: Path) ->
     session.decisions.close()
 
 
+def test_the_first_suspect_without_a_picture_is_told(
+    tmp_path: Path, photos: Path, session: Session
+) -> None:
+    assert session.about_pictures() is None
+    (tmp_path / "table.csv").touch()
+    run = write_run(tmp_path / "r", ["../elsewhere/a.png"], tmp_path / "table.csv")
+    lost = Session(run)
+    told = lost.about_pictures()
+    lost.decisions.close()
+    assert told and "elsewhere/a.png" in told and "--images DIR" in told
+
+
 def test_nothing_to_review(tmp_path: Path, photos: Path) -> None:
     session = Session(write_run(tmp_path / "r", ["cat/0.png"], photos, keep=[True]))
     assert session.overview()["card"] is None and session.progress().total == 0

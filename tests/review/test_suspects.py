@@ -60,6 +60,40 @@ def test_scores_in_words(score: float | None, percentile: float | None, words: s
     assert describe_score(score, 1.0, percentile) == words
 
 
+def test_what_a_person_had_decided_is_not_asked_again(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["a.png", "b.png", "c.png"], tmp_path)
+    path = run.path / "verdicts.parquet"
+    table = pq.read_table(path)
+    table = table.append_column("reason", [[None, "decided by a person", None]])
+    table = table.set_column(table.column_names.index("keep"), "keep", [[False, True, False]])
+    pq.write_table(table, path)
+    assert Suspects.read(Run(run.path)).ids == ["a.png", "c.png"]
+    assert Suspects.read(Run(run.path), top=3).ids == ["a.png", "c.png"]
+
+
+def test_copies_under_two_labels_come_first_side_by_side(tmp_path: Path) -> None:
+    """d and a are one picture, as are c and e; b looks worse than all but a, f is kept."""
+    ids = [f"{name}.png" for name in "abcdef"]
+    run = write_run(tmp_path / "run", ids, tmp_path, keep=[False] * 5 + [True])
+    same = "same picture, another label"
+    path = run.path / "verdicts.parquet"
+    table = pq.read_table(path).append_column("reason", [[same, None, same, same, same, None]])
+    pq.write_table(table, path)
+    (run.path / "duplicates.csv").write_text(
+        "group,id,given_name,conflicting,same\n"
+        "1,c.png,emu,true,same pixels\n1,e.png,dog,true,same pixels\n"
+        "2,a.png,cat,true,same pixels\n2,d.png,dog,true,same pixels\n"
+        "3,b.png,dog,false,same pixels\n3,f.png,dog,false,same pixels\n"
+    )
+    for suspects in (Suspects.read(Run(run.path)), Suspects.read(Run(run.path), top=5)):
+        assert suspects.ids == ["c.png", "e.png", "a.png", "d.png", "b.png"]
+        assert suspects[0].words == "Same picture, another label: dog (e.png)"
+        assert suspects[3].words == "Same picture, another label: cat (a.png)"
+        assert suspects[4].words.startswith("Strong suspicion")
+    (run.path / "duplicates.csv").unlink()
+    assert Suspects.read(Run(run.path)).ids == ids[:5]
+
+
 def test_a_run_without_a_verdict(tmp_path: Path) -> None:
     n = 3
     table = VerdictTable(

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from oddly.clean.findings import summarise
+from oddly.cli.clean import _describe
+from tests.clean.runs import write_run
+
+NAMES = ("common", "b", "船", "tiny", "pair")
+
+
+def test_a_small_class_that_is_lost_is_named(tmp_path: Path) -> None:
+    """40 of 200 common ones, 17 of 18 ships, 2 of 3 and 2 of 2: ships come first, with a word."""
+    removed = [0] * 40 + [2] * 17 + [3] * 2 + [4] * 2
+    kept = [0] * 160 + [2] + [3] + [1] * 5
+    given = [*removed, *kept]
+    ids = [f"{i}.png" for i in range(len(given))]
+    run = write_run(tmp_path / "run", "x", ids, len(removed), given, NAMES)
+    found = summarise(run)
+    assert found.classes == [
+        *[("船", 17, 18), ("common", 40, 200), ("pair", 2, 2), ("tiny", 2, 3)]  # few come last
+    ]
+    assert found.mostly_suspect == [("船", 17, 18)]  # the others are too small to be judged at all
+    lines = _describe(found)
+    assert "  17 of 18 船" in lines
+    assert (
+        "more than half of 船 (17 of 18) are suspects: rare or hard classes are judged badly;"
+        " look before you remove"
+    ) in lines
+
+
+def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["1.png", "2.png"], 1)
+    noise = {"rate": 0.212, "low": 0.001, "high": 0.278}
+    lines = _describe(replace(summarise(run), estimated_noise=noise))
+    assert (
+        "estimated share of wrong labels: 21.2 %, at least 0.1 % (what looks wholly random),"
+        " at most 27.8 %"
+    ) in lines
+
+
+def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", [f"{i}.png" for i in range(10)], 5)
+    found = summarise(run)
+    assert found.classes == [("a", 5, 10)] and found.mostly_suspect == []
+    assert not any("more than half" in line for line in _describe(found))
