@@ -70,6 +70,8 @@ class TerminalWatcher(Watcher):
             left = f", {(total - done) / rate:,.0f} s left" if done < total else ""
             self.note(f"read {done:,} of {total:,} images, {rate:,.0f} per second{left}")
             self.tenth = tenth
+        if done == total:  # what is read next has a pace of its own
+            self.read_since, self.tenth = None, 0
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs = folder, epochs

@@ -45,6 +45,17 @@ def test_a_file_gets_plain_lines() -> None:
     assert lines[-1].startswith("  epoch 16/16") and len(lines) == 7  # every eighth of the run
 
 
+def test_each_reading_has_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several runs in turn share a watcher: the seconds between them are nobody's reading."""
+    watcher, text = make(terminal=False)
+    clock = iter([0.0, 10.0, 500.0, 501.0, 510.0])
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: next(clock))
+    for done in (0, 100, 0, 10, 100):
+        watcher.reading(done, 100)
+    read = "  read 100 of 100 images, 10 per second"
+    assert text.getvalue().splitlines() == [read, read]
+
+
 def test_a_terminal_gets_a_bar() -> None:
     watcher, text = make(terminal=True)
     watcher.begin("odd on digits", Path("run"), 2, 0)
