@@ -112,18 +112,22 @@ def compare(
 def _print(done: Comparison) -> None:
     from rich.table import Table
 
-    from oddly.compare import COLUMNS, cells_of
+    from oddly.compare import lines_of
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in COLUMNS:
+    columns, *lines = lines_of(done.rows)
+    for name in columns:
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
-    for row in done.rows:
-        table.add_row(*cells_of(row))
-    if done.rows:
+    for line in lines:
+        table.add_row(*line)
+    if lines:
         print_table(table)
+    if lines and (caveat := done.result["caveat"]):
+        say(caveat)
     for row in done.rows:
-        if row["doubt"]:
-            say(f"{row['method']}: {row['doubt']}")
+        for told in (row["failure"], row["doubt"]):
+            if told:
+                say(f"{row['method']}: {told}")
     if missing := done.result["missing"]:
         say(f"{missing} runs are missing; the same command goes on")
 

@@ -76,6 +76,10 @@ TRUSTED = (
     "For methods that need trusted labels: how many examples with known labels to hold out"
     " (default: 1000, at most a tenth), or a table of the ids you vouch for."
 )
+HOLD_OUT = (
+    "Share of the examples to test on, 0..0.5, under their given labels; for data without a test"
+    " set."
+)
 PERCENTILE = (
     "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
 )
@@ -119,6 +123,7 @@ def train(
     noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
     noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
     trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
+    hold_out: Annotated[float, in_panel(DATA, HOLD_OUT)] = 0.0,
     method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
     backbone: Annotated[

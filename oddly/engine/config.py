@@ -44,6 +44,8 @@ class RunConfig:
     """How labels are corrupted."""
     trusted: int | str | None = None
     """For methods that need trusted labels: how many to hold out, or a table of trusted ids."""
+    hold_out: float = 0.0
+    """Share of the examples to test on, under their given labels; for data without a test set."""
 
     method: str = "odd"
     """How to train."""
@@ -161,6 +163,7 @@ CHOICES = {
 }
 RANGES: dict[str, tuple[float, float]] = {
     "noise": (0, 1),
+    "hold_out": (0, 0.5),
     "momentum": (0, 1),
     "image_size": (4, 4096),
     "cutout": (0, 4096),

@@ -58,6 +58,17 @@ def test_doubts_and_failures_are_listed_where_there_are_any() -> None:
     assert "Could not run" not in page and "Not to be trusted" not in render(RESULT)
 
 
+def test_a_held_out_test_set_is_told_of_above_the_picture() -> None:
+    caveat = "test accuracy is against the given labels of 9 held-out images, wrong ones included"
+    page = render({**RESULT, "caveat": caveat})
+    assert f"<h2>Test accuracy</h2><p>T{caveat[1:]}.</p><div><svg" in page
+
+
+def test_no_heading_stands_over_nothing() -> None:
+    page = render({**RESULT, "rows": [row("dmi", None, "too many classes")]})
+    assert "Test accuracy" not in page and "<h2>All figures</h2>" in page
+
+
 def test_what_is_missing_and_what_was_trained() -> None:
     plan = {**RESULT["plan"], "seeds": 1}  # type: ignore[dict-item]
     page = render({**RESULT, "plan": plan, "training": {"model": "resnet8"}, "missing": 2})
