@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from oddly.models.backbone import PACKAGED
 from oddly.records import Run
 from tests.command import QUICK, Command, start
 
@@ -49,6 +50,7 @@ BAD = [
     (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
+    (("train", "digits", "--weights", "packaged"), f"need a backbone too: {PACKAGED}"),
     (("train", "digits", "--mirror-test"), "digits has flip off"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),
