@@ -17,6 +17,7 @@ from oddly.data import NOISES
 from oddly.engine.config import RunConfig
 from oddly.methods import METHODS
 from oddly.records import Run
+from oddly.review.session import Session
 from tests.command import QUICK, Command
 
 
@@ -79,6 +80,37 @@ def test_what_is_not_to_be_trusted_is_said_under_the_table(oddly: Command, tmp_p
     assert told.count("The network has hardly learnt") == 1 == progress.count("hardly learnt")
     _, again, _ = oddly("train", "--resume", "--out", tmp_path)  # which has nothing left to do
     assert "The network has hardly learnt" in again
+
+
+def test_a_doubted_verdict_on_files_names_the_command_that_may_do_better(
+    oddly: Command, tmp_path: Path
+) -> None:
+    """Random pictures: nothing can be learnt; enough of them for sentinels, which notice."""
+    random = np.random.RandomState(0)
+    for name in ("cat", "my dog"):
+        (tmp_path / "my photos" / name).mkdir(parents=True)
+        for i in range(160):
+            pixels = random.randint(0, 255, (8, 8, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "my photos" / name / f"{i}.png")
+    photos, out = tmp_path / "my photos", tmp_path / "my run"
+    quick = ("--epochs", 2, "--prune-after", 1, "--model", "resnet8", "--image-size", 8)
+    code, told, complaint = oddly("train", photos, *quick, "--out", out)
+    assert code == 0, complaint
+    assert "hardly learnt" in told and f"judge better: oddly clean '{photos}' (on" in told
+    assert told.splitlines()[-1] == f"look        oddly review '{out}'"
+    _, told, _ = oddly("train", photos, *quick, "--noise", 0.2, "--out", tmp_path / "noisy")
+    assert "hardly learnt" in told and "judge better" not in told  # its labels are not the files'
+
+
+def test_where_to_look_is_said_where_there_is_something_to_see(
+    oddly: Command, tmp_path: Path
+) -> None:
+    out = tmp_path / "odd"
+    _, told, _ = oddly("train", "synthetic", *QUICK, "--noise", 0.4, "--out", out)
+    assert told.splitlines()[-1] == f"look        oddly review {out}"
+    assert len(Session(Run(out)).suspects)  # it can be looked at
+    command = ("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", tmp_path / "erm")
+    assert "oddly review" not in oddly(*command)[1]
 
 
 def test_json_is_all_that_stdout_gets(oddly: Command, tmp_path: Path) -> None:

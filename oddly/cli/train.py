@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +38,23 @@ def _show(run: Any, json: bool) -> None:
     print_table(summary_table([run]))
     if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
         say(run.doubt)
+        if better := _better_command(run.config, run.data_root):
+            say(
+                f"What may judge better: {better} (on images of at least 16 pixels it trains a head"
+                " on pretrained features)."
+            )
     say(f"run folder  {run.path}\nreport      {report}")
+    if run.summary["removed"] and run.summary["threshold"] is not None:
+        say(f"look        {shlex.join(['oddly', 'review', str(run.path)])}")
+
+
+def _better_command(config: Mapping[str, Any], files: Path | None) -> str | None:
+    """`oddly clean` for image files whose network began from nothing; None where it is no use."""
+    if files is None or any(config.get(name) for name in ("backbone", "weights", "noise")):
+        return None
+    labels = ["--labels", config["labels"]] if config.get("labels") else []
+    skip = ["--skip-unreadable"] if config.get("skip_unreadable") else []
+    return shlex.join(["oddly", "clean", config["data"], *labels, *skip])
 
 
 @app.command()
