@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MOST_LISTED = 30  # names; more say nothing
+
 
 class InputError(ValueError):
     """Bad input, told in one line; the command line prints it without a traceback."""
@@ -14,7 +16,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """An `InputError` for a name nobody knows, with the nearest one that somebody does."""
     known = sorted(known)
     near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    if near:
+        hint = f"did you mean '{near[0]}'?"
+    elif len(known) > MOST_LISTED:
+        hint = f"none of the {len(known):,} known ones is like it"
+    else:
+        hint = f"known: {', '.join(known) or 'none'}"
     return InputError(f"unknown {kind} '{name}'; {hint}")
 
 

@@ -12,6 +12,7 @@ from oddly.data.base import Recipe
 from oddly.data.noise import NOISES
 from oddly.engine.schedule import SCHEDULES
 from oddly.errors import InputError, unknown_name
+from oddly.methods import is_setting, settings_of
 
 
 @dataclass(frozen=True)
@@ -144,16 +145,27 @@ class RunConfig:
 
 
 def sort_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields of a config among the options, and the method's settings."""
+    """The fields of a config among the options, and the method's settings.
+
+    A name that is neither is refused: the nearest of both is what was meant.
+    """
     given = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
     seed, settings = given.pop("seed", None), given.pop("settings", None)
     if seed is not None:
+        _check_type("seed", seed, "int")
+        _check_range("seed", seed, *SEED_RANGE)
         given = {**dict.fromkeys(SEEDS, seed), **given}
     known = {f.name for f in fields(RunConfig)}
     rest = {k: v for k, v in given.items() if k not in known}
+    if unknown := [name for name in rest if not is_setting(name)]:
+        method = given.get("method", RunConfig.method)
+        raise unknown_name("option", unknown[0], [*known, *OF_A_CALL, *settings_of(method)])
     return {k: v for k, v in given.items() if k in known}, {**(settings or {}), **rest}
 
 
+OF_A_CALL = ("seed", "settings", "preset", "out", "resume", "overwrite", "watcher")
+"""Other names that `oddly.train` takes."""
+SEED_RANGE = (0, 2**32 - 1)
 SEEDS = ("noise_seed", "init_seed", "order_seed")
 MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
 """Fields that say where a run happened, not what it learnt; published results leave them out."""
@@ -176,7 +188,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "batch_size": (1, math.inf),
     "learning_rate": (0, math.inf),
     "weight_decay": (0, math.inf),
-    **dict.fromkeys(SEEDS, (0, 2**32 - 1)),
+    **dict.fromkeys(SEEDS, SEED_RANGE),
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),
