@@ -5,6 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import subprocess
+import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from oddly.engine.config import RunConfig
 from oddly.methods import METHODS
 from oddly.records import Run
 from oddly.review.session import Session
-from tests.command import QUICK, Command
+from tests.command import QUICK, ROOT, Command
 
 
 @pytest.fixture
@@ -233,6 +236,14 @@ def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
 def test_help_names_every_method_and_noise() -> None:
     for told, known in ((cli.train.METHODS, METHODS), (cli.train.NOISES, NOISES)):
         assert set(re.findall(r"\w+", told)) - {"or"} == set(known)
+
+
+def test_the_version_costs_no_torch(oddly: Command) -> None:
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert oddly("--version") == (0, f"oddly {written}\n", "")
+    program = "import sys, oddly.cli\nsys.argv = ['oddly', '--version']\n"
+    program += "try: oddly.cli.main()\nfinally: assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True)
 
 
 def test_a_bare_command_shows_help(oddly: Command) -> None:
