@@ -50,7 +50,11 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
         lines.append(f"The aim was percentile {rule['percentile']:g} of them")
         lines[-1] += "." if place is None else f"; {place[0]:.0f}{NARROW}% lie below it."
     if rule.get("epoch") is not None:
-        how = "as asked for" if chosen else "a moment found while training"
+        how = "a moment found while training"
+        if chosen:
+            how = "as asked for"
+        elif rule.get("source") != "sentinels":  # nothing is planted that could tell when
+            how = "3/8 of the epochs, as in the paper"
         lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
     if readmitted := said.get("readmitted"):
         many = "1 image was" if readmitted == 1 else f"{readmitted:,} images were"
