@@ -1,4 +1,4 @@
-"""The one exception that means "what you gave us cannot work"; every room may raise it."""
+"""The one exception that means "what you gave us cannot work", and words that every room needs."""
 
 from __future__ import annotations
 
@@ -33,3 +33,8 @@ def first_line(error: Exception) -> str:
 def shown(name: str) -> str:
     """A name that stays on its line, whatever bytes the file system allowed in it."""
     return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def count(number: int, noun: str) -> str:
+    """`1 image`, `1,200 images`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from oddly.engine.watch import Watcher
+from oddly.errors import count
 from oddly.records import Run
 
 QUIET = 5.0  # seconds of reading before a log hears of it
@@ -78,7 +79,9 @@ class TerminalWatcher(Watcher):
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
-            self.note(f"{title}: {epochs} epochs" + (f", {finished} done" if finished else ""))
+            self.note(
+                f"{title}: {count(epochs, 'epoch')}" + (f", {finished} done" if finished else "")
+            )
 
     def _show(self, title: str, unit: str, total: int, done: int) -> None:
         self.progress = Progress(

@@ -8,11 +8,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from PIL import Image
 
 from oddly import cli
@@ -216,6 +219,8 @@ def test_help_reads_well(columns: int, oddly: Command, monkeypatch: pytest.Monke
     plain = " ".join(re.sub("[│╭╮╰╯─]", " ", told).split())
     for words in ("--noise-kind", "--prune-after", "(default: runs/DATA-METHOD-HASH)", "--resume"):
         assert words in plain
+    for words in ("E, the epochs before", "counterfactual (how random labels look at epoch E)"):
+        assert words in plain
     for panel in ("Data", "Label noise", "Training", "Denoising", "Run"):
         assert f"─ {panel} ─" in told
 
@@ -231,6 +236,21 @@ def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
         assert field.name in options, f"oddly train lacks --{field.name.replace('_', '-')}"
         if field.name not in ("noise_seed", "init_seed", "order_seed"):  # --seed sets them
             assert options[field.name] == field.default
+
+
+def list_options(command: Any, name: str = "oddly") -> Iterator[tuple[str, str | None]]:
+    """Every option of the command and of those below it, with its help."""
+    for option in command.params:
+        yield f"{name} {option.name}", option.help
+    for below, each in getattr(command, "commands", {}).items():
+        yield from list_options(each, f"{name} {below}")
+
+
+def test_every_help_is_more_than_a_fragment() -> None:
+    options = dict(list_options(typer.main.get_command(cli.app)))
+    assert len(options) > 100
+    for name, told in options.items():
+        assert told is None or not told.startswith(("Of ", "Per ", "(")), name
 
 
 def test_help_names_every_method_and_noise() -> None:

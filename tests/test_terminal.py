@@ -45,6 +45,12 @@ def test_a_file_gets_plain_lines() -> None:
     assert lines[-1].startswith("  epoch 16/16") and len(lines) == 7  # every eighth of the run
 
 
+def test_one_epoch_is_no_plural() -> None:
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on digits", Path("run"), 1, 0)
+    assert text.getvalue() == "  odd on digits: 1 epoch\n"
+
+
 def test_each_reading_has_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several runs in turn share a watcher: the seconds between them are nobody's reading."""
     watcher, text = make(terminal=False)

@@ -19,7 +19,7 @@ from oddly.cli.app import (
     print_table,
     say,
 )
-from oddly.errors import InputError
+from oddly.errors import InputError, count
 
 if TYPE_CHECKING:
     from oddly.compare import Comparison
@@ -69,10 +69,10 @@ def compare(
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, "As for oddly train.")] = "uniform",
     model: Annotated[str | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    epochs: Annotated[int | None, in_panel(TRAINING, "(default: what suits the data)")] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING)] = None,
-    learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
-    weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
+    epochs: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    learning_rate: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
     schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "As for oddly train.")] = 0.0,
     cutout: Annotated[int, in_panel(DATA, "As for oddly train.")] = 0,
@@ -129,7 +129,7 @@ def _print(done: Comparison) -> None:
             if told:
                 say(f"{row['method']}: {told}")
     if missing := done.result["missing"]:
-        say(f"{missing} runs are missing; the same command goes on")
+        say(f"{count(missing, 'run')} missing; the same command goes on")
 
 
 def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:

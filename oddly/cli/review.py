@@ -25,7 +25,7 @@ DECISIONS = Annotated[
 def review(
     run: RUN_FOLDER,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; the next one where it is taken.")
+        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; if it is taken, the next.")
     ] = 8640,
     top: Annotated[
         int | None,

@@ -99,7 +99,8 @@ HOLD_OUT = (
     " set."
 )
 PERCENTILE = (
-    "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
+    "p, 0..100: what looks no better than this percentile of the counterfactual (how random labels"
+    " look at epoch E) is removed; larger removes less."
 )
 
 
@@ -112,10 +113,10 @@ def train(
     ] = None,
     resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
-    seed: Annotated[int, in_panel(RUN, "Of noise, initialisation and order.")] = 0,
-    init_seed: Annotated[int | None, in_panel(RUN, "Of the first weights alone.")] = None,
+    seed: Annotated[int, in_panel(RUN, "Seed of noise, first weights and order.")] = 0,
+    init_seed: Annotated[int | None, in_panel(RUN, "Seed of the first weights alone.")] = None,
     order_seed: Annotated[
-        int | None, in_panel(RUN, "Of order, augmentation and draws alone.")
+        int | None, in_panel(RUN, "Seed of order, augmentation and draws alone.")
     ] = None,
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
     precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
@@ -139,7 +140,7 @@ def train(
     ] = False,
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
-    noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
+    noise_seed: Annotated[int | None, in_panel(NOISE, "Seed of the noise alone.")] = None,
     trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
     hold_out: Annotated[float, in_panel(DATA, HOLD_OUT)] = 0.0,
     method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
@@ -170,20 +171,22 @@ def train(
     mirror_test: Annotated[
         bool, in_panel(RUN, "Test each image and its mirror image together.", "--mirror-test")
     ] = False,
-    dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
-    epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
-    learning_rate: Annotated[float | None, in_panel(TRAINING, f"At its highest {SUITS}.")] = None,
+    dropout: Annotated[float, in_panel(TRAINING, "Dropout rate, in networks that have any.")] = 0.0,
+    epochs: Annotated[int | None, in_panel(TRAINING, f"Passes over the data {SUITS}.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, f"Images per step {SUITS}.")] = None,
+    learning_rate: Annotated[
+        float | None, in_panel(TRAINING, f"The schedule's highest {SUITS}.")
+    ] = None,
     schedule: Annotated[str, in_panel(TRAINING, "cosine, step or constant.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "Epochs of rising learning rate.")] = 0.0,
     restart: Annotated[
         int, in_panel(TRAINING, "Epochs after which the schedule begins anew; 0: never.")
     ] = 0,
-    weight_decay: Annotated[float | None, in_panel(TRAINING, SUITS)] = None,
-    momentum: Annotated[float, in_panel(TRAINING)] = 0.9,
-    nesterov: Annotated[bool, in_panel(TRAINING)] = True,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, f"L2 penalty {SUITS}.")] = None,
+    momentum: Annotated[float, in_panel(TRAINING, "Momentum of SGD, 0..1.")] = 0.9,
+    nesterov: Annotated[bool, in_panel(TRAINING, "Nesterov's kind of momentum.")] = True,
     prune_after: Annotated[
-        int | None, in_panel(ODD, "E: epochs before pruning (default: found while training).")
+        int | None, in_panel(ODD, "E, the epochs before pruning (default: found while training).")
     ] = None,
     percentile: Annotated[float | None, in_panel(ODD, PERCENTILE)] = None,
     target_precision: Annotated[

@@ -9,6 +9,7 @@ from typing import Any
 
 from oddly.compare.run import Comparison
 from oddly.compare.table import lines_of
+from oddly.errors import count
 from oddly.records import write_atomic
 
 WIDTH, LEFT, RIGHT, ROW = 760, 190, 90, 24
@@ -34,11 +35,14 @@ def write_page(comparison: Comparison, out: Path | None = None) -> Path:
 
 def render(result: Mapping[str, Any]) -> str:
     plan, rows = result["plan"], result["rows"]
-    budget = "passes over the data each" if plan["equal_cost"] else "epochs asked for"
-    seeds = f"{plan['seeds']} seed{'s' * (plan['seeds'] > 1)}"
-    what = f"{len(rows)} methods, {seeds}, {plan['epochs']} {budget}"
+    one = plan["epochs"] == 1
+    budget = "epoch asked for" if one else "epochs asked for"
+    if plan["equal_cost"]:
+        budget = "pass over the data each" if one else "passes over the data each"
+    seeds = count(plan["seeds"], "seed")
+    what = f"{count(len(rows), 'method')}, {seeds}, {plan['epochs']} {budget}"
     if missing := result.get("missing"):
-        what += f" ({missing} runs are missing so far)"
+        what += f" ({count(missing, 'run')} still missing)"
     known = {**result.get("training", {}), **plan["options"]}
     shown = ["model", *(name for name in plan["options"] if name not in ("model", "epochs"))]
     told = ", ".join(f"{name} {known[name]}" for name in shown if name in known)

@@ -12,14 +12,13 @@ from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
 from oddly.data.base import LabelledData
-from oddly.data.listing import count
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
-from oddly.errors import InputError
+from oddly.errors import InputError, count
 from oddly.methods import METHODS
 from oddly.records import Run, write_json
 from oddly.records.files import read_json

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any, NamedTuple
 
+from oddly.errors import count
 from oddly.records import Run
 
 
@@ -61,7 +62,7 @@ def make_row(
 def tell_doubts(doubts: Sequence[str | None]) -> str | None:
     """How many of the seeds' verdicts are not to be trusted, and why the first is not."""
     told = [doubt for doubt in doubts if doubt]
-    return f"{len(told)} of {len(doubts)} verdicts: {told[0]}" if told else None
+    return f"{len(told)} of {count(len(doubts), 'verdict')}: {told[0]}" if told else None
 
 
 def cells_of(row: Mapping[str, Any]) -> list[str]:

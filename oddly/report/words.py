@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from oddly.errors import count
 from oddly.records import Run
 from oddly.report.histogram import find_percentiles
 
@@ -17,9 +18,10 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     """The run in one sentence."""
     if not run.is_done:
         epoch = run.metrics[-1]["epoch"] if run.metrics else 0
-        of = f" of {run.config['epochs']}" if run.config.get("epochs") else ""
+        of = run.config.get("epochs")
+        many = f"{epoch} of {count(of, 'epoch')}" if of else count(epoch, "epoch")
         way_on = "The command that began it goes on, given --resume."
-        return f"Not finished: {epoch}{of} epochs so far. {way_on}"
+        return f"Not finished: {many} so far. {way_on}"
     if verdicts is None:
         return "This run recorded nothing about single images."
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())

@@ -57,4 +57,5 @@ def test_markdown() -> None:
 
 def test_doubts_are_counted_and_the_first_is_told() -> None:
     assert tell_doubts([None, "Hardly learnt.", "Memorised."]) == "2 of 3 verdicts: Hardly learnt."
+    assert tell_doubts(["Memorised."]) == "1 of 1 verdict: Memorised."
     assert tell_doubts([None]) is None and tell_doubts([]) is None
