@@ -23,7 +23,9 @@ from oddly.engine.watch import Watcher
 from oddly.errors import count
 from oddly.records import Run
 
-QUIET = 5.0  # seconds of reading before a log hears of it
+QUIET = 5.0  # seconds of reading, or of the first epoch, before a log hears of it
+LONGEST_QUIET = 60.0  # seconds between lines in a log
+LONG_EPOCH = 15.0  # seconds: then the sweep after the last one takes long enough to be told of
 
 
 class TerminalWatcher(Watcher):
@@ -37,8 +39,11 @@ class TerminalWatcher(Watcher):
         self.folder: Path | None = None
         self.read_since: float | None = None
         self.read_before = self.tenth = 0
+        self.told, self.patience = time.monotonic(), QUIET  # last line in a log, until the next
+        self.longest = 0.0  # epoch, in seconds
 
     def note(self, text: str) -> None:
+        self.told = time.monotonic()
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
@@ -76,6 +81,7 @@ class TerminalWatcher(Watcher):
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs = folder, epochs
+        self.patience, self.longest = QUIET, 0.0
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
@@ -100,12 +106,22 @@ class TerminalWatcher(Watcher):
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
         self.share = 1 / max(steps, 1)  # of an epoch, that a step is
+        self.epoch, self.steps, self.done, self.begun = epoch, steps, 0, time.monotonic()
 
     def step(self, examples: int) -> None:
+        self.done += 1
         if self.progress:
             self.progress.advance(self.task, self.share)
+        elif time.monotonic() - self.told > self.patience:
+            seconds = time.monotonic() - self.begun
+            left = seconds / self.done * (self.steps - self.done)
+            at = f"step {self.done:,} of {self.steps:,}"
+            self.note(f"epoch {self.epoch}/{self.epochs} · {at}, {left:,.0f} s left of this epoch")
+            self.patience = LONGEST_QUIET
 
     def end_epoch(self, row: Mapping[str, Any]) -> None:
+        self.patience = LONGEST_QUIET
+        self.longest = max(self.longest, time.monotonic() - self.begun)
         parts = [f"{row['images_per_second']:,.0f} images/s"]
         if row["test_accuracy"] is not None:
             parts.insert(0, f"test {row['test_accuracy']:.2f} %")
@@ -114,6 +130,8 @@ class TerminalWatcher(Watcher):
         elif row["epoch"] == self.epochs or row["epoch"] % max(1, self.epochs // 8) == 0:
             loss = f"loss {row['train_loss']:.3f}"
             self.note(f"epoch {row['epoch']}/{self.epochs} · {loss} · {' · '.join(parts)}")
+        if row["epoch"] == self.epochs and self.longest > LONG_EPOCH:
+            self.note("looking once more at every image")
 
     def end(self) -> None:
         if self.progress:
