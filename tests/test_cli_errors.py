@@ -52,7 +52,7 @@ BAD = [
     (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
-    (("train", "digits", "--weights", "packaged"), f"need a backbone too: {PACKAGED}"),
+    (("train", "digits", "--weights", "packaged"), f"name it too, --backbone {PACKAGED}"),
     (("train", "digits", "--mirror-test"), "digits has flip off"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),

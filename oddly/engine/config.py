@@ -110,7 +110,9 @@ class RunConfig:
         if self.backbone is None and self.fine_tune:
             raise InputError("fine_tune belongs to a backbone: name it too")
         if self.backbone is None and self.weights == "packaged":
-            raise InputError("weights packaged need a backbone too: tf_efficientnet_lite0")
+            raise InputError(
+                "weights packaged are a backbone's: name it too, --backbone tf_efficientnet_lite0"
+            )
         if self.frozen and (self.cutout or self.mirror_test):
             name = "cutout" if self.cutout else "mirror_test"  # before minutes of embedding
             raise InputError(f"{name} needs images; a frozen backbone's features are none")
