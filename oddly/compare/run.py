@@ -76,11 +76,7 @@ def compare(
     epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
     plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
-    # A misspelt setting or a bad list of trusted ids is told before hours of training.
-    for method in plan.methods:
-        plan.passes(method, epochs)
-        if config.trusted is not None and METHODS[method].needs_trusted_labels:
-            hold_out_trusted(prepared, replace(config, method=method))
+    check_methods(plan, config, prepared)
     table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
     table.write()
     if table.caveat:
@@ -89,6 +85,14 @@ def compare(
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)
+
+
+def check_methods(plan: Plan, config: RunConfig, data: LabelledData) -> None:
+    """A misspelt setting or a bad list of trusted ids is told before hours of training."""
+    for method in plan.methods:
+        plan.passes(method, plan.epochs)
+        if config.trusted is not None and METHODS[method].needs_trusted_labels:
+            hold_out_trusted(data, replace(config, method=method))
 
 
 def tell_test(config: RunConfig, data: LabelledData) -> str | None:
