@@ -37,9 +37,11 @@ class TerminalWatcher(Watcher):
         self.console = console
         self.progress: Progress | None = None
         self.folder: Path | None = None
+        self.where, self.last_saved = "", 0
         self.read_since: float | None = None
         self.read_before = self.tenth = 0
-        self.told, self.patience = time.monotonic(), QUIET  # last line in a log, until the next
+        self.told = self.begun = time.monotonic()  # the last line in a log; this epoch
+        self.patience = QUIET
         self.longest = 0.0  # epoch, in seconds
 
     def note(self, text: str) -> None:
@@ -47,10 +49,16 @@ class TerminalWatcher(Watcher):
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
-        """For somebody who pressed Ctrl-C: the exact command, once there is a run."""
+        """For somebody who pressed Ctrl-C: from where, and the exact command, if there is a run."""
         if self.folder is None:
             return ""
-        return f"; go on with: oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
+        how = "go on"
+        if self.last_saved:
+            how = f"goes on after epoch {self.last_saved}"
+        elif self.where:
+            how = "nothing of the training is saved yet, it begins anew"
+        command = f"oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
+        return f"; {how} with: {command}"
 
     def reading(self, done: int, total: int) -> None:
         if not self.console.is_terminal:
@@ -80,8 +88,9 @@ class TerminalWatcher(Watcher):
             self.read_since, self.tenth = None, 0
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
-        self.folder, self.epochs = folder, epochs
+        self.folder, self.epochs, self.last_saved = folder, epochs, finished
         self.patience, self.longest = QUIET, 0.0
+        self.where = ""
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
@@ -105,6 +114,7 @@ class TerminalWatcher(Watcher):
         self.progress.start()
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
+        self.where = f" in epoch {epoch}"
         self.share = 1 / max(steps, 1)  # of an epoch, that a step is
         self.epoch, self.steps, self.done, self.begun = epoch, steps, 0, time.monotonic()
 
@@ -119,9 +129,13 @@ class TerminalWatcher(Watcher):
             self.note(f"epoch {self.epoch}/{self.epochs} · {at}, {left:,.0f} s left of this epoch")
             self.patience = LONGEST_QUIET
 
+    def saved(self, epoch: int) -> None:
+        self.last_saved = epoch
+
     def end_epoch(self, row: Mapping[str, Any]) -> None:
         self.patience = LONGEST_QUIET
         self.longest = max(self.longest, time.monotonic() - self.begun)
+        self.where = f" after epoch {row['epoch']}"
         parts = [f"{row['images_per_second']:,.0f} images/s"]
         if row["test_accuracy"] is not None:
             parts.insert(0, f"test {row['test_accuracy']:.2f} %")

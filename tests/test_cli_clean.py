@@ -110,5 +110,5 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: 
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"go on with: oddly clean --resume --out {out}" in complaint
+    assert f"begins anew with: oddly clean --resume --out {out}" in complaint
     assert "Traceback" not in complaint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from oddly.engine.checkpoint import load_checkpoint
 from oddly.models.backbone import PACKAGED
 from oddly.records import Run
 from tests.command import QUICK, Command, start
@@ -144,19 +146,39 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "a broken one"
-    command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
-    process = start(*command, "--noise", 0.4, "--out", broken, preexec_fn=heed_interrupts)
-    deadline = time.monotonic() + 60
-    while not (broken / "checkpoint.pt").exists() and time.monotonic() < deadline:
+def interrupt(process: subprocess.Popen[str], folder: Path, rows: int) -> str:
+    """Ctrl-C once so many epochs are done; returns the last line that is said."""
+    metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 60
+    while not metrics.exists() or metrics.read_bytes().count(b"\n") < rows:
+        assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in complaint
-    expected = f"oddly: stopped; go on with: oddly train --resume --out '{broken}'"
-    assert complaint.splitlines()[-1] == expected
-    assert not Run(broken).is_done
+    return str(complaint.splitlines()[-1])
+
+
+def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> None:
+    command = ("train", "synthetic", "--method", "erm", "--epochs", 10_000, "--out", tmp_path)
+    last = interrupt(start(*command, preexec_fn=heed_interrupts), tmp_path, rows=3)
+    assert not (tmp_path / "checkpoint.pt").exists()
+    assert re.fullmatch(
+        r"oddly: stopped (in|after) epoch \d+; nothing of the training is saved yet, it begins"
+        rf" anew with: oddly train --resume --out {tmp_path}",
+        last,
+    )
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "a broken one"
+    command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
+    process = start(*command, "--noise", 0.4, "--out", broken, preexec_fn=heed_interrupts)
+    last = interrupt(process, broken, rows=2)
+    stopped = r"oddly: stopped (in|after) epoch \d+; goes on after epoch (\d+) with: (.*)"
+    found = re.fullmatch(stopped, last)
+    assert found and found[3] == f"oddly train --resume --out '{broken}'"
+    saved = load_checkpoint(broken)
+    assert saved and saved["finished"] == int(found[2]) and not Run(broken).is_done
     again = start("train", "--resume", "--out", broken)
     straight = start(*command, "--noise", 0.4, "--out", whole)
     for process in (again, straight):

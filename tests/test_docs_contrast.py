@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import mean
 from typing import Any
 
 from oddly.core.learnt import LEARNT, SOUND, VAGUE
@@ -9,7 +10,8 @@ from tests.test_docs import ROOT, stored
 
 STORED = stored("contrast_runs.json")
 PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n## ")[0]
+SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n##")[0]
+TABLE, LESS = SECTION.split("**A doubted verdict removes less**")
 
 
 def cells(run: dict[str, Any]) -> list[str]:
@@ -24,9 +26,13 @@ def cells(run: dict[str, Any]) -> list[str]:
     return [f"{run['contrast']:.1f}", f"{run['needed']:.1f}", lost, precision, accuracies]
 
 
+def rows_of(text: str) -> list[list[str]]:
+    return [line.strip("| \n").split(" | ") for line in text.splitlines() if line[:2] == "| "]
+
+
 def test_the_table_is_what_is_stored() -> None:
     """Three groups, each headed by words in italics: doubted, not doubted, held out."""
-    rows = [line.strip("| \n").split(" | ") for line in SECTION.splitlines() if line[:2] == "| "]
+    rows = rows_of(TABLE)
     groups: dict[str, dict[str, list[str]]] = {}
     for name, *rest in rows[1:]:
         if name.startswith("*"):
@@ -78,3 +84,26 @@ def test_of_those_held_out_the_right_ones_are_doubted() -> None:
     for run in runs:
         if run["held_out"]:
             assert run["doubted"] == (run["right_labels_lost"] > 0.2), run["training"]
+
+
+def test_what_doubted_verdicts_remove_now_is_what_is_stored() -> None:
+    runs = STORED["removing_less"]["runs"]
+    pairs = [(run["by_percentile"], run["less"]) for run in runs]
+    wanted = [
+        [
+            run["training"],
+            ", ".join(f"{100 * one['right_labels_lost']:.0f} %" for one in pair),
+            ", ".join("–" if one["f1"] is None else f"{one['f1']:.2f}"[1:] for one in pair),
+            ", ".join(f"{one['test_accuracy']:.1f} %" for one in pair),
+            "not run" if run["plain"] is None else f"{run['plain']:.1f} %",
+        ]
+        for run, pair in zip(runs, pairs, strict=True)
+    ]
+    assert rows_of(LESS)[1:] == wanted
+    lost = [100 * mean(pair[i]["right_labels_lost"] for pair in pairs) for i in (0, 1)]
+    gain = mean(less["test_accuracy"] - before["test_accuracy"] for before, less in pairs)
+    text = " ".join(LESS.split())
+    assert f"fall from {lost[0]:.0f} to {lost[1]:.0f} % on average" in text
+    assert f"rises by {gain:.1f} points on average" in text
+    falls = [a["f1"] - b["f1"] for a, b in pairs if a["f1"] is not None]
+    assert "F1 rises or falls by .005 at most" in text and max(falls) < 0.0055

@@ -117,6 +117,25 @@ def test_how_to_go_on(folder: str, command: str) -> None:
     assert watcher.how_to_go_on() == f"; go on with: oddly train --resume {command}"
 
 
+def test_how_much_is_saved() -> None:
+    watcher, _ = make(terminal=False)
+
+    def told() -> str:
+        return watcher.where + watcher.how_to_go_on().partition(" with: ")[0]
+
+    watcher.begin("odd on digits", Path("run"), 9, 0)
+    watcher.begin_epoch(1, 2)
+    assert told() == " in epoch 1; nothing of the training is saved yet, it begins anew"
+    watcher.saved(1)
+    watcher.end_epoch(ROW)
+    assert told() == " after epoch 1; goes on after epoch 1"
+    watcher.begin_epoch(2, 2)
+    assert told() == " in epoch 2; goes on after epoch 1"
+    watcher.begin("odd on digits", Path("run"), 9, 4)  # resumed
+    watcher.begin_epoch(5, 2)
+    assert told() == " in epoch 5; goes on after epoch 4"
+
+
 def test_markup_in_a_note_is_text() -> None:
     watcher, text = make(terminal=False)
     watcher.note("[bold]class[/bold]")

@@ -30,7 +30,7 @@ from oddly.copying import about_missing
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import about_unreadable
-from oddly.engine.api import check_resume
+from oddly.engine.api import check_outside, check_resume
 from oddly.engine.build import choose_device
 from oddly.engine.config import RunConfig, sort_options
 from oddly.engine.loop import run_config
@@ -38,11 +38,10 @@ from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
 from oddly.errors import InputError, count, unknown_name
 from oddly.methods import build_method, read_settings
-from oddly.records import Run, RunWriter, environment
+from oddly.records import Run, RunWriter, environment, writing
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
-EXPORTED = ("suspects.txt", "cleanlab.csv", "label_studio.json")
 
 
 def clean(
@@ -77,13 +76,16 @@ def clean(
         if copy_to is not None:
             check_copy_to(Path(copy_to), config.data)
     else:
-        folder = choose_out(path, out)
+        folder, source = choose_out(path, out), os.path.abspath(os.path.expanduser(str(path)))
+        check_outside(folder, source)
         if copy_to is not None:  # before an hour is spent, and before anything is written
-            check_copy_to(Path(copy_to), os.path.abspath(os.path.expanduser(str(path))))
-        config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
-    if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
-        run = _work(folder, config, listed, watcher)
-    _hand_out(run, top, copy_to, export, watcher)
+            check_copy_to(Path(copy_to), source)
+    with writing(folder):
+        if not resume:
+            config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
+        if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
+            run = _work(folder, config, listed, watcher)
+        _hand_out(run, top, copy_to, export, watcher)
     return run
 
 
@@ -140,11 +142,8 @@ def _begin(
     device = choose_device(str(asked.get("device", "auto")))
     config, choices = choose(source, survey(listed), asked, _name_device(device))
     check_early(config, listed)
-    writer = RunWriter.create(
-        folder, _complete(config), environment(describe_device(device)), overwrite
-    )
-    for name in (*LEFT, *EXPORTED):
-        (writer.path / name).unlink(missing_ok=True)
+    surroundings = environment(describe_device(device))
+    RunWriter.create(folder, _complete(config), surroundings, overwrite)
     watcher.chosen(choices, folder)
     for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
         watcher.note(note)

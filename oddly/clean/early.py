@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oddly.core.rule import Rule
-from oddly.core.sentinels import SMALLEST
+from oddly.core.rule import Rule, usual_counterfactual
 from oddly.data.base import LabelledData
 from oddly.data.labels import replace_labels
 from oddly.engine.build import frozen_backbone
@@ -30,7 +29,7 @@ def _check_rule(config: RunConfig, examples: int) -> None:
     method, _ = build_method(config.method, config.settings)
     if isinstance(method, ODD):
         Rule.choose(
-            can_plant=examples >= SMALLEST,
+            usual=usual_counterfactual(examples, True, method.statistic),
             counterfactual=method.counterfactual,
             statistic=method.statistic,
             percentile=method.percentile,

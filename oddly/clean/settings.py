@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
-from oddly.core.sentinels import SMALLEST, how_many
+from oddly.core.rule import SMALLEST
+from oddly.core.sentinels import how_many
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe
@@ -64,8 +65,7 @@ def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
 
 def _frozen(found: Survey) -> dict[str, Any]:
     recipe = asdict(head_recipe(found.images, found.classes))
-    # Even a few: what is drawn from the weights supposes features of another length than these,
-    # and below 300 images all of them would be removed.
+    # Also below 100 images: docs/clean.md says how well a few do on good features.
     settings = {"counterfactual": "sentinels"}
     return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}
 
@@ -109,9 +109,14 @@ def _explain(
     network, size_reason = _describe_network(config)
     few = found.images < SMALLEST and config.settings.get("counterfactual") != "sentinels"
     planted = f"{how_many(found.images):,} labels replaced on purpose"
-    threshold = "the final layer's weights" if few else planted
+    threshold = "made-up wrong labels, asked but not trained" if few else planted
     percentile = config.settings.get("percentile")
     prune_after = config.settings.get("prune_after")
+    when, why_then = "found while training", "when it begins to memorise"
+    if prune_after is not None:
+        when, why_then = f"epoch {prune_after}", "asked for"
+    elif few:
+        when, why_then = "three eighths of the epochs", "too few images to find it"
     return [
         Choice("images", f"{found.images:,}, mostly {side}", "short side, from the headers"),
         Choice("classes", _describe_classes(found), _judge_balance(found)),
@@ -122,11 +127,7 @@ def _explain(
             f"{config.epochs} of batches of {config.batch_size}",
             reason("epochs", "enough for such a network, steps enough for so many images"),
         ),
-        Choice(
-            "prune after",
-            "found while training" if prune_after is None else f"epoch {prune_after}",
-            "when it begins to memorise" if prune_after is None else "asked for",
-        ),
+        Choice("prune after", when, why_then),
         Choice(
             "threshold",
             f"from {threshold}" + ("" if percentile is None else f", percentile {percentile:g}"),

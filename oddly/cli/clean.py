@@ -87,7 +87,7 @@ def clean(
     try:
         run = run_cleaning(path, out, watcher=watcher, **given)
     except KeyboardInterrupt:
-        fail(f"stopped{watcher.how_to_go_on()}", 130)
+        fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
     _show(run, top, json)

@@ -217,7 +217,7 @@ def train(
     try:
         run = run_training(data, watcher=watcher, **given)
     except KeyboardInterrupt:
-        fail(f"stopped{watcher.how_to_go_on()}", 130)
+        fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
     _show(run, json)

@@ -14,7 +14,7 @@ from oddly.engine.api import train
 from oddly.engine.config import MACHINE
 from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.errors import InputError
-from oddly.records import Run
+from oddly.records import FolderBusy, Run
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ def train_cell(
         accuracy = train_run(cell, plan, folder / cell.name, timed).summary["test_accuracy"]
     except Stopped:
         stopped = True
+    except FolderBusy:
+        raise  # no fault of the method's
     except InputError as error:
         failure = str(error)
     except torch.OutOfMemoryError:

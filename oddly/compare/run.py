@@ -12,6 +12,7 @@ from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
 from oddly.data.base import LabelledData
+from oddly.engine.api import check_outside
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
@@ -20,7 +21,7 @@ from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError, count
 from oddly.methods import METHODS
-from oddly.records import Run, write_json
+from oddly.records import Run, write_json, writing
 from oddly.records.files import read_json
 
 NAME = "compare.json"
@@ -68,6 +69,7 @@ def compare(
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
+    check_outside(Path(out), data)
     prepared = prepare_data(config)
     if prepared.test is None:
         options = {**options, "hold_out": HELD_OUT}
@@ -78,10 +80,11 @@ def compare(
     plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
     check_methods(plan, config, prepared)
     table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
-    table.write()
     if table.caveat:
         watcher.note(table.caveat)
-    train_missing(table, deadline, watcher)
+    with writing(table.folder):  # besides each run's own
+        table.write()
+        train_missing(table, deadline, watcher)
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)

@@ -16,9 +16,16 @@ from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
 from oddly.core.ranks import count_ranks, merge_latest, merge_mean
-from oddly.core.rule import PASSES, Rule, check_batch, warn_unclosed, warn_unless_kept
+from oddly.core.rule import (
+    PASSES,
+    Rule,
+    check_batch,
+    usual_counterfactual,
+    warn_unclosed,
+    warn_unless_kept,
+)
 from oddly.core.sampler import KeepSampler
-from oddly.core.sentinels import SMALLEST, Scored, Sentinels
+from oddly.core.sentinels import Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
 from oddly.core.verdict import Verdict, judge, judge_by_sentinels
 from oddly.core.wrong_label import WrongLabels
@@ -43,9 +50,9 @@ class Denoiser:
     - `sentinels`, the default: a few labels are really replaced until E; an example goes when its
       margin is no better than most of theirs. E is found by itself.
     - `weights`: the paper's q_n, from the final layer's weights alone. It needs nothing of the
-      data, so it is the fallback for fewer than 300 examples, and where only their number is
-      given, so that nothing can be planted.
-    - `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do.
+      data, so it is the fallback where only their number is given and nothing can be planted.
+    - `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do. The
+      fallback for fewer than 100 examples.
 
     What else there is to set: `epochs`, how long you will train; `prune_after`, E itself;
     `percentile`, of the counterfactual, where the cut is (larger removes less), or instead of it
@@ -77,7 +84,7 @@ class Denoiser:
         dataset = None if isinstance(examples, int) else examples
         num_examples = examples if isinstance(examples, int) else len(examples)
         self.rule = Rule.choose(
-            can_plant=dataset is not None and num_examples >= SMALLEST,
+            usual=usual_counterfactual(num_examples, dataset is not None, statistic),
             counterfactual=counterfactual,
             statistic=statistic,
             percentile=percentile,

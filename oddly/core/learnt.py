@@ -9,6 +9,7 @@ from oddly.core.cut import share_of_vague
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
 LEARNT = 6.5  # contrast without which no network is believed, …
 VAGUE = 13.0  # … and more, times the share of labels that look wrong but not wholly random
+MOST = 0.5  # of the examples removed: more than most people's labels deserve
 # Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".
 
 
@@ -33,3 +34,14 @@ def contrast_needed(sentinels: Tensor, examples: Tensor, num_classes: int) -> fl
     has learnt some classes only takes the others' right labels for wrong ones.
     """
     return LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes)
+
+
+def doubt_by_size(examples: int, removed: int) -> str | None:
+    """Why not to trust a verdict without sentinels, against which only its own size can speak."""
+    if removed <= MOST * examples:
+        return None
+    return (
+        f"{removed:,} of {examples:,} are removed: unless most labels are wrong, the network has"
+        " learnt too little to tell, and this verdict is not to be trusted; train longer, or raise"
+        " the percentile"
+    )

@@ -13,6 +13,21 @@ PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
 """Where the threshold comes from, with its default percentile."""
 PASSES = 3  # over the data without a call of end_epoch: then somebody has forgotten it
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
+SMALLEST = 100  # examples; with fewer, too few could be planted
+
+
+def usual_counterfactual(num_examples: int, can_plant: bool, statistic: str | None = None) -> str:
+    """Sentinels, where labels can be replaced and there are enough of them.
+
+    Of few examples a network seldom learns enough for its weights to tell (they often remove all):
+    the losses of made-up wrong labels err on the safe side (docs/default.md, "Few examples"). They
+    go by the last epoch alone.
+    """
+    if not can_plant:
+        return "weights"
+    if num_examples >= SMALLEST:
+        return "sentinels"
+    return "wrong_label" if statistic in (None, "last") else "weights"
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,7 @@ class Rule:
     @classmethod
     def choose(
         cls,
-        can_plant: bool,
+        usual: str,
         counterfactual: str | None,
         statistic: str | None,
         percentile: float | None,
@@ -38,9 +53,9 @@ class Rule:
         prune_after: int | None,
         target_precision: float | None,
     ) -> Rule:
-        """Fill in what was left open (None)."""
+        """Fill in what was left open (None): `usual` is the counterfactual then."""
         if counterfactual is None:
-            counterfactual = "sentinels" if can_plant else "weights"
+            counterfactual = usual
         if counterfactual not in PERCENTILES:
             known = ", ".join(PERCENTILES)
             raise InputError(f"counterfactual must be one of {known}, not '{counterfactual}'")

@@ -19,7 +19,6 @@ from oddly.core.ranks import merge_latest, merge_mean
 SHARE = 0.02  # of the examples are planted, but …
 FEWEST, MOST = 300, 5_000  # … not fewer than a percentile needs, nor more than it can use …
 LARGEST_SHARE = 0.1  # … and never more than this
-SMALLEST = 300  # examples; with fewer, too few could be planted
 LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
 FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun

@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import contrast, contrast_needed
+from oddly.core.learnt import contrast, contrast_needed, doubt_by_size
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
 
@@ -127,6 +127,8 @@ class Verdict:
 
     def tell_doubt(self) -> str | None:
         """Why not to trust it, and what to do; None where that holds for nothing it removes."""
+        if self.counterfactual.source != "sentinels":
+            return doubt_by_size(len(self.keep), self.num_removed)
         if not self.hardly_learnt or not self.num_removed:
             return None
         return (

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
+from oddly.data import DATASETS
 from oddly.data.base import LabelledData
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.resume import resumed_config
 from oddly.engine.watch import Watcher
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError, shown, unknown_name
 from oddly.methods import PRESETS
 from oddly.records import Run, config_hash
 
@@ -53,6 +55,8 @@ def train(
     else:
         config = RunConfig.from_options(name, options)
         folder = choose_folder(config, out)
+        if own is None:
+            check_outside(folder, name)
     return run_config(config, folder, own, resume, overwrite, watcher)
 
 
@@ -62,6 +66,18 @@ def check_resume(out: str | Path | None, overwrite: bool) -> Path:
     if overwrite:
         raise InputError("--resume goes on with a run, --overwrite replaces it: choose one")
     return Path(out)
+
+
+def check_outside(folder: Path, data: str) -> None:
+    """Refuse to write into a folder of images: whoever reads it next would find a class more."""
+    root = os.path.expanduser(data)
+    if data in DATASETS or not os.path.isdir(root):
+        return
+    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
+        raise InputError(
+            f"{folder} would lie inside the images of {shown(data)}; pass --out with a folder"
+            " elsewhere"
+        )
 
 
 def choose_folder(config: RunConfig, out: str | Path | None) -> Path:

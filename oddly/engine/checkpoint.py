@@ -93,12 +93,11 @@ def load_checkpoint(folder: Path, name: str = NAME) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # torch raises many kinds for a damaged file
         raise InputError(
             f"{path} cannot be read ({first_line(error)}); start again with --overwrite"
         ) from None
-    return dict(state)
 
 
 def fingerprint(data: LabelledData) -> str:

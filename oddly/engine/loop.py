@@ -18,20 +18,20 @@ from oddly.engine.checkpoint import (
     Checkpointer,
     Fork,
     clear_milestones,
-    fingerprint,
     load_checkpoint,
 )
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import score_test_set
 from oddly.engine.fast import fast_model, no_search
 from oddly.engine.outcome import describe_device, save_outcome
+from oddly.engine.resume import restore, snapshot
 from oddly.engine.schedule import schedule_factor
-from oddly.engine.stage import begin_stage, end_stage, enter_stage, is_first_epoch
+from oddly.engine.stage import begin_stage, end_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
 from oddly.methods import Batch, Judgement, StepOutput
-from oddly.records import Run, RunWriter, environment
+from oddly.records import Run, RunWriter, environment, writing
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
 AUGMENT_SALT = 0xA06
@@ -57,6 +57,7 @@ def run_config(
     watcher = watcher or Watcher()
     with torch.random.fork_rng(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
+        cleanup.enter_context(writing(out))
         parts = build(config, data, watcher.reading)
         checkpoint = load_checkpoint(out) if resume else None
         if checkpoint is None and fork:
@@ -72,7 +73,7 @@ def run_config(
             watcher.note(note)
         seconds = train_epochs(parts, writer, finished, seconds, watcher, log, milestones)
         save_outcome(parts, writer, seconds)
-    Checkpointer(out).remove()
+        Checkpointer(out).remove()
     return Run(out)
 
 
@@ -120,6 +121,7 @@ def train_epochs(
             checkpointer.save(state, epoch + 1)
         if epoch + 1 < epochs and checkpointer.due(new_verdict or stop):
             checkpointer.save(snapshot(parts, epoch + 1, time.perf_counter() - begun))
+            watcher.saved(epoch + 1)
         watcher.end_epoch(row)
         if stop:
             raise Stopped(epoch + 1)
@@ -138,7 +140,7 @@ def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watc
         return
     for line in str(verdict).splitlines():
         watcher.note(line)
-    doubted = isinstance(verdict, Verdict) and verdict.hardly_learnt  # and so said just now
+    doubted = isinstance(verdict, Verdict) and verdict.tell_doubt()  # and so said just now
     if verdict.removed_fraction > SUSPICIOUS_SHARE and not doubted:
         watcher.note(
             "more than half are removed: unless most labels are wrong, the network has learnt too"
@@ -254,30 +256,3 @@ def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time:
     rate = learning_rate(config, time)
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", rate)
-
-
-def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
-    return {
-        "finished": finished,
-        "seconds": seconds,
-        "data": fingerprint(parts.data),
-        "model": parts.model.state_dict(),
-        "optimizer": parts.optimizer.state_dict(),
-        "method": parts.method.state_dict(),
-        "sampler": parts.context.sampler.state_dict(),
-    }
-
-
-def restore(parts: Parts, state: dict[str, Any], folder: Path) -> tuple[int, float]:
-    """Put a snapshot back; returns the finished epochs and the seconds they took."""
-    if state["data"] != fingerprint(parts.data):
-        raise InputError(
-            f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
-            " changed; start again with --overwrite"
-        )
-    enter_stage(parts, state["finished"])
-    parts.model.load_state_dict(state["model"])
-    parts.optimizer.load_state_dict(state["optimizer"])
-    parts.context.sampler.load_state_dict(state["sampler"])
-    parts.method.load_state_dict(state["method"])
-    return state["finished"], state["seconds"]

@@ -1,14 +1,20 @@
-"""Go on with a run under the settings it was begun with."""
+"""Go on with a run: under the settings it was begun with, from the state that was saved."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from oddly.engine.build import Parts
+from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, RunConfig, sort_options
+from oddly.engine.stage import enter_stage
 from oddly.errors import InputError
 from oddly.methods import build_method
 from oddly.records import Run
@@ -43,3 +49,47 @@ def _agree(folder: Path, name: str, begun_with: Any, asked: Any) -> None:
 def _source(data: str) -> str:
     """A dataset's name as it is; the same file or folder, however it is spelt."""
     return os.path.realpath(data) if os.path.exists(data) else data
+
+
+def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
+    return {
+        "finished": finished,
+        "seconds": seconds,
+        "data": fingerprint(parts.data),
+        "model": parts.model.state_dict(),
+        "optimizer": parts.optimizer.state_dict(),
+        "method": parts.method.state_dict(),
+        "sampler": parts.context.sampler.state_dict(),
+    }
+
+
+def restore(parts: Parts, state: Mapping[str, Any], folder: Path) -> tuple[int, float]:
+    """Put a snapshot back; returns the finished epochs and the seconds they took."""
+    with _same_version(folder):
+        data, finished, seconds = state["data"], state["finished"], state["seconds"]
+    if data != fingerprint(parts.data):
+        raise InputError(
+            f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
+            " changed; start again with --overwrite"
+        )
+    with _same_version(folder):
+        enter_stage(parts, finished)
+        parts.model.load_state_dict(state["model"])
+        parts.optimizer.load_state_dict(state["optimizer"])
+        parts.context.sampler.load_state_dict(state["sampler"])
+        parts.method.load_state_dict(state["method"])
+    return finished, seconds
+
+
+@contextmanager
+def _same_version(folder: Path) -> Iterator[None]:
+    """Config and data agree, so whatever does not fit was saved by other code than this."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise InputError(
+            f"the checkpoint in {folder} was written by another version of oddly and cannot be"
+            " continued; start again with --overwrite"
+        ) from error

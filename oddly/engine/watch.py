@@ -33,12 +33,15 @@ class Watcher:
     def step(self, examples: int) -> None:
         """One step is done."""
 
+    def saved(self, epoch: int) -> None:
+        """A checkpoint is written: the run can go on after epoch `epoch`, whatever happens."""
+
     def should_stop(self, row: Mapping[str, Any]) -> bool:
         """Whether to save and stop after this epoch (`Stopped` is raised); not asked mid-epoch."""
         return False
 
     def end_epoch(self, row: Mapping[str, Any]) -> None:
-        """An epoch is done and saved; `row` is its line in metrics.jsonl."""
+        """An epoch is done; `row` is its line in metrics.jsonl."""
 
     def end(self) -> None:
         """Training is over, also when it failed."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from oddly.core import Verdict
 from oddly.errors import InputError
-from oddly.records import Run, RunWriter, VerdictTable, environment
+from oddly.records import Run, RunWriter, VerdictTable, environment, writing
 
 
 def save_run(
@@ -34,9 +34,6 @@ def save_run(
         raise InputError("there is no verdict to save: training ended before E")
     table = _tabulate(verdict, class_names, _check_ids(verdict, ids, data), predictions)
     config = {"method": "odd", "data": None if data is None else str(data)}
-    writer = _create(Path(path), config, overwrite)
-    writer.write_verdicts(table)
-    writer.write_counterfactual(verdict.origin())
     summary = {
         "method": config["method"],
         "data": None if data is None else Path(data).resolve().name,  # the pages' title
@@ -46,7 +43,11 @@ def save_run(
         "removed_fraction": verdict.removed_fraction,
         **verdict.summary(),
     }
-    writer.finish(summary)
+    with writing(Path(path)):
+        writer = _create(Path(path), config, overwrite)
+        writer.write_verdicts(table)
+        writer.write_counterfactual(verdict.origin())
+        writer.finish(summary)
     return Run(path)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from oddly.core import Denoiser, Verdict
-from oddly.core.sentinels import SMALLEST
+from oddly.core.rule import usual_counterfactual
 from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
 from oddly.methods.erm import ERM
@@ -35,12 +35,12 @@ class ODD(Method):
     """
 
     prune_after: int | None = None
-    """E in finished epochs; by default found from the sentinels (`weights`: 3/8 of all epochs)."""
+    """E in finished epochs; by default found from the sentinels (others: 3/8 of all epochs)."""
     percentile: float | None = None
     """p: the counterfactual's percentile that is the threshold; larger removes less [6 or 10]."""
     counterfactual: str | None = None
-    """Where the threshold comes from: `sentinels` (from 300 examples on), `weights` (the paper's)
-    or `wrong_label`."""
+    """Where the threshold comes from: `sentinels` (from 100 examples on), `weights` (the paper's)
+    or `wrong_label` (below)."""
     statistic: str | None = None
     """What is compared: an example's `last` value, or its `ema` over the epochs [ema]."""
     target_precision: float | None = None
@@ -66,14 +66,14 @@ class ODD(Method):
     def setup(self, context: Context) -> None:
         if self.rounds < 1:
             raise InputError(f"rounds must be at least 1, not {self.rounds}")
-        enough = context.num_examples >= SMALLEST
+        usual = usual_counterfactual(context.num_examples, True, self.statistic)
         self.denoiser = Denoiser(
             context.num_examples,
             context.num_classes,
             epochs=context.stage.epochs or context.epochs,
             prune_after=self.prune_after,
             percentile=self.percentile,
-            counterfactual=self.counterfactual or ("sentinels" if enough else "weights"),
+            counterfactual=self.counterfactual or usual,
             statistic=self.statistic,
             target_precision=self.target_precision,
             draws=self.draws,

@@ -10,18 +10,21 @@ thumbnails.parquet   small pictures of the suspects and of some others, where da
 model.safetensors, checkpoint.pt   the weights, and where to go on (written by the engine)
 summary.json         the run in a few numbers
 done                 empty; the last file written
+.oddly-lock          there while a process writes the folder: its id
 """
 
 from __future__ import annotations
 
 from oddly.records.files import read_table, replacing, write_atomic, write_csv, write_json
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
+from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import VerdictTable, score_verdict
 from oddly.records.thumbnails import choose_pictured
 
 __all__ = [
     "FORMAT_VERSION",
+    "FolderBusy",
     "Run",
     "RunWriter",
     "VerdictTable",
@@ -34,4 +37,5 @@ __all__ = [
     "write_atomic",
     "write_csv",
     "write_json",
+    "writing",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from oddly.records.files import (
     write_json,
     write_parquet,
 )
+from oddly.records.lock import LOCK
 from oddly.records.tables import VerdictTable, label_column, name_column
 
 FORMAT_VERSION = 1
@@ -34,6 +36,8 @@ OVERWRITE = "--overwrite (in Python overwrite=True)"
 _FILES = (
     *("done", "summary.json", "checkpoint.pt", "metrics.jsonl", "verdicts.parquet"),
     *("truth.parquet", "counterfactual.json", "model.safetensors", "thumbnails.parquet"),
+    *("verdicts.csv", "unreadable.csv", "duplicates.csv", "suspects.txt", "cleanlab.csv"),
+    *("label_studio.json", "fiftyone/labels.json", "fiftyone/data.json"),
     *("report.html", "environment.json", "config.json"),
 )
 
@@ -56,9 +60,7 @@ class RunWriter:
         path = Path(path)
         _check_free(path, overwrite)
         path.mkdir(parents=True, exist_ok=True)
-        for name in _FILES:
-            (path / name).unlink(missing_ok=True)
-        _remove_temporary(path)
+        _remove_run(path)
         write_json(path / "config.json", {**config, "format": FORMAT_VERSION})
         # what relative paths in the settings start from
         write_json(path / "environment.json", {"folder": os.getcwd(), **environment})
@@ -241,7 +243,7 @@ def _check_run(path: Path) -> None:
 def _check_free(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; choose another --out")
-    present = [file for file in path.glob("*") if file.suffix != TEMPORARY]
+    present = [file for file in path.glob("*") if file.suffix != TEMPORARY and file.name != LOCK]
     if present and _find_format(path) is None:
         raise InputError(f"{path} is not empty and holds no run; choose another --out")
     if present and not overwrite and (path / "done").exists():
@@ -250,6 +252,15 @@ def _check_free(path: Path, overwrite: bool) -> None:
     if present and not overwrite:
         hint = f"pass --resume (resume=True) to go on or {OVERWRITE}"
         raise InputError(f"{path} holds an unfinished run; {hint}")
+
+
+def _remove_run(path: Path) -> None:
+    """Everything that a run leaves, exports too; not what others laid beside it."""
+    for name in _FILES:
+        (path / name).unlink(missing_ok=True)
+    with suppress(OSError):  # none there, or somebody's files in it
+        (path / "fiftyone").rmdir()
+    _remove_temporary(path)
 
 
 def _remove_temporary(path: Path) -> None:

@@ -255,3 +255,15 @@ def test_the_summary_is_plain_json(photos: Path, tmp_path: Path) -> None:
     assert (found["images"], found["duplicates"], found["conflicting"]) == (37, 1, 1)
     assert found["suspects"] == int((~run.verdicts.keep).sum())
     assert sum(hit for _, hit, _ in found["classes"]) == found["suspects"]
+
+
+@pytest.mark.parametrize("out", [None, "run", "red/run"])
+def test_nothing_is_written_among_the_images(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, out: str | None
+) -> None:
+    before = sorted(photos.rglob("*"))
+    monkeypatch.chdir(photos)
+    where = out or "runs/photos-clean"
+    with pytest.raises(InputError, match=f"^{where} would lie inside the images of .*; pass --out"):
+        oddly.clean(".", out, **QUICK)
+    assert sorted(photos.rglob("*")) == before

@@ -10,7 +10,9 @@ import pytest
 
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
-from oddly.records import Run
+from oddly.clean.leave import write_duplicates, write_unreadable, write_verdicts_csv
+from oddly.data import synthetic
+from oddly.records import Run, RunWriter
 from tests.clean.runs import write_run
 
 IDS = ["x/1.png", "x/ä 2.png", "y/3.png", "y/4.png"]
@@ -73,3 +75,18 @@ def test_label_studio_tasks(run: Run) -> None:
             "value": {"choices": ["b"]},
         }
     ]
+
+
+def test_no_export_outlives_its_run(run: Run) -> None:
+    write_verdicts_csv(run)
+    write_unreadable(run.path, {})
+    write_duplicates(run.path, [], synthetic())
+    for export in EXPORTS.values():
+        export(run, suspects_of(run))
+    (run.path / "fiftyone" / "mine.txt").touch()
+    RunWriter.create(run.path, {}, {}, overwrite=True)
+    left = {file.relative_to(run.path).as_posix() for file in run.path.rglob("*")}
+    assert left == {"config.json", "environment.json", "fiftyone", "fiftyone/mine.txt"}
+    (run.path / "fiftyone" / "mine.txt").unlink()
+    RunWriter.create(run.path, {}, {}, overwrite=True)
+    assert not (run.path / "fiftyone").exists()

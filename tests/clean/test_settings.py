@@ -68,10 +68,13 @@ def test_the_table_speaks_of_imbalance(found: Survey, words: str) -> None:
 
 
 def test_few_images_leave_nothing_to_plant() -> None:
-    few = replace(PHOTOS, images=299, short_side=8)
-    assert reasons(few)["threshold"] == ("from the final layer's weights", "fewer than 300 images")
-    few = replace(PHOTOS, images=299)  # but for a frozen backbone
-    assert reasons(few)["threshold"][0] == "from 29 labels replaced on purpose"
+    few = replace(PHOTOS, images=99, short_side=8)
+    made_up = "from made-up wrong labels, asked but not trained"
+    assert reasons(few)["threshold"] == (made_up, "fewer than 100 images")
+    assert reasons(few)["prune after"][0] == "three eighths of the epochs"
+    few = replace(PHOTOS, images=99)  # but for a frozen backbone
+    assert reasons(few)["threshold"][0] == "from 9 labels replaced on purpose"
+    assert reasons(few)["prune after"][0] == "found while training"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from oddly.compare.cell import Cell, train_cell
 from oddly.compare.run import Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
-from oddly.records import Run
+from oddly.records import FolderBusy, Run
+from tests.clean.conftest import write_pictures
+from tests.writers import another_writer
 
 METHODS = ("erm", "gce", "dmi")
 OPTIONS: dict[str, Any] = {"epochs": 2, "noise": 0.3, "device": "cpu", "batch_size": 5}
@@ -129,3 +131,19 @@ def test_what_a_run_may_take(tmp_path: Path) -> None:
     table.write()
     seconds = Run(tmp_path / "erm-0").summary["seconds"]
     assert table.expect(Cell("luo", 0)) == pytest.approx(2 * seconds)
+
+
+def test_another_writer_is_no_fault_of_the_method(tmp_path: Path) -> None:
+    compare("synthetic", ("gce",), tmp_path, seeds=1, **OPTIONS)
+    for busy in (tmp_path, tmp_path / "erm-0"):
+        with another_writer(busy), pytest.raises(FolderBusy, match=f"^{busy} is being written"):
+            compare("synthetic", ("gce", "erm"), tmp_path, seeds=1, **OPTIONS)
+    done = compare("synthetic", ("gce", "erm"), tmp_path, seeds=1, **OPTIONS)
+    assert [row["failure"] for row in done.rows] == [None, None]
+
+
+def test_nothing_is_written_among_the_images(tmp_path: Path) -> None:
+    write_pictures(tmp_path, 4)
+    with pytest.raises(InputError, match="would lie inside the images of .*; pass --out"):
+        compare(str(tmp_path), ("erm",), tmp_path / "compared")
+    assert not (tmp_path / "compared").exists()

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from oddly.core.rule import PERCENTILES, Rule
+from oddly.core.rule import PERCENTILES, Rule, usual_counterfactual
 from oddly.errors import InputError
 
 
 def choose(**options: Any) -> Rule:
     """Forty epochs and a dataset that can be planted, unless told otherwise."""
     open_settings: dict[str, Any] = {
-        "can_plant": True,
+        "usual": "sentinels",
         "counterfactual": None,
         "statistic": None,
         "percentile": None,
@@ -30,7 +30,24 @@ def test_sentinels_where_they_can_be_planted() -> None:
 
 
 def test_the_weights_where_they_cannot() -> None:
-    assert choose(can_plant=False) == Rule("weights", "ema", 10.0, 40, 15, None)
+    assert choose(usual="weights") == Rule("weights", "ema", 10.0, 40, 15, None)
+
+
+@pytest.mark.parametrize(
+    ("examples", "can_plant", "statistic", "expected"),
+    [
+        (100, True, None, "sentinels"),
+        (99, True, None, "wrong_label"),
+        (99, True, "last", "wrong_label"),
+        (99, True, "ema", "weights"),  # wrong labels go by the last epoch alone
+        (100, False, None, "weights"),
+        (99, False, None, "weights"),
+    ],
+)
+def test_what_is_usual(
+    examples: int, can_plant: bool, statistic: str | None, expected: str
+) -> None:
+    assert usual_counterfactual(examples, can_plant, statistic) == expected
 
 
 def test_wrong_labels_go_by_the_last_epoch() -> None:
@@ -40,7 +57,7 @@ def test_wrong_labels_go_by_the_last_epoch() -> None:
 @pytest.mark.parametrize("counterfactual", PERCENTILES)
 def test_what_is_said_is_taken(counterfactual: str) -> None:
     rule = choose(
-        can_plant=False,
+        usual="weights",
         counterfactual=counterfactual,
         statistic="last",
         percentile=33.0,
@@ -96,7 +113,7 @@ def test_a_target_precision(precision: float) -> None:
             {"counterfactual": "weights", "target_precision": 0.9},
             "target_precision is estimated from sentinels",
         ),
-        ({"can_plant": False, "target_precision": 0.9}, "target_precision is estimated from"),
+        ({"usual": "weights", "target_precision": 0.9}, "target_precision is estimated from"),
         ({"target_precision": 0.0}, "target_precision must lie between 0 and 1, not 0"),
         ({"target_precision": 1.0}, "target_precision must lie between 0 and 1, not 1"),
         ({"target_precision": 90.0}, "target_precision must lie between 0 and 1, not 90"),

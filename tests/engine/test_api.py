@@ -10,6 +10,7 @@ from oddly.data import synthetic
 from oddly.engine import checkpoint
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
+from tests.clean.conftest import write_pictures
 
 QUICK: dict[str, Any] = {"epochs": 3, "prune_after": 1, "percentile": 10}
 
@@ -101,3 +102,25 @@ def test_what_python_gets_wrong_is_an_input_error(
 def test_resume_and_overwrite_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="choose one"):
         oddly.train("synthetic", tmp_path, resume=True, overwrite=True)
+
+
+def test_a_run_folder_inside_the_images_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    photos = tmp_path / "photos"
+    write_pictures(photos, 4)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.chdir(photos)
+    refused = "would lie inside the images of .*; pass --out with a folder elsewhere"
+    for out in (photos, photos / "red" / "run", "run", None):
+        for data in (photos, "."):
+            with pytest.raises(InputError, match=refused):
+                oddly.train(data, out, **QUICK)
+    assert sorted(tmp_path.rglob("*")) == before
+    (photos / "synthetic").mkdir()  # a dataset's name comes first, and its own data holds no files
+    assert oddly.train("synthetic", "synthetic/run", method="erm", epochs=1).is_done
+    rows = "".join(
+        f"{file.relative_to(photos)},{file.parent.name}\n" for file in photos.rglob("*.png")
+    )
+    (photos / "table.csv").write_text(f"path,label\n{rows}")
+    assert oddly.train("table.csv", "beside", method="erm", epochs=1).is_done

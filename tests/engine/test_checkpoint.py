@@ -67,6 +67,12 @@ def test_a_damaged_file_is_one_clear_line(tmp_path: Path, content: bytes) -> Non
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_of_something_else_is_one_clear_line(tmp_path: Path) -> None:
+    torch.save(torch.zeros(3), tmp_path / "checkpoint.pt")
+    with pytest.raises(InputError, match=r"checkpoint\.pt cannot be read .*--overwrite$"):
+        load_checkpoint(tmp_path)
+
+
 def test_a_failed_save_leaves_the_old_one(tmp_path: Path) -> None:
     checkpointer = Checkpointer(tmp_path)
     checkpointer.save({"finished": 1})

@@ -124,6 +124,30 @@ def test_other_data_is_not_resumed(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("save_always")
+def test_a_checkpoint_of_another_version_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_config(NOISY, tmp_path, watcher=StopAfter(3))
+    path = tmp_path / "checkpoint.pt"
+    state = torch.load(path, weights_only=True)
+    files = {file: file.read_bytes() for file in tmp_path.iterdir() if file != path}
+    fewer = [{key: value for key, value in state.items() if key != name} for name in state]
+    weights = {name: weight[:1] for name, weight in state["model"].items() if weight.dim()}
+    others: list[Any] = [*fewer, {**state, "model": {**state["model"], **weights}}]
+    others += [{**state, name: {}} for name in ("model", "optimizer", "sampler", "method")]
+    for other in others:
+        torch.save(other, path)
+        with pytest.raises(InputError) as caught:
+            run_config(NOISY, tmp_path, resume=True)
+        assert str(caught.value) == (
+            f"the checkpoint in {tmp_path} was written by another version of oddly and cannot be"
+            " continued; start again with --overwrite"
+        )
+    assert all(file.read_bytes() == content for file, content in files.items())
+    torch.save(state, path)
+    assert len(run_config(NOISY, tmp_path, resume=True).metrics) == 5
+
+
+@pytest.mark.usefixtures("save_always")
 def test_a_loss_that_is_no_number_stops_and_keeps_the_good_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,10 +32,8 @@ COLUMNS = [
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("odd")
-    config = RunConfig(
-        "synthetic", epochs=8, noise=0.4, settings={"prune_after": 4, "percentile": 10}
-    )
-    return run_config(config, folder)
+    settings = {"counterfactual": "weights", "prune_after": 4, "percentile": 10}
+    return run_config(RunConfig("synthetic", epochs=8, noise=0.4, settings=settings), folder)
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,9 @@ class Diary(Watcher):
     def step(self, examples: int) -> None:
         self.lines.append(("step", examples))
 
+    def saved(self, epoch: int) -> None:
+        self.lines.append(("saved", epoch))
+
     def end_epoch(self, row: Mapping[str, Any]) -> None:
         self.lines.append(("end_epoch", row["epoch"], row["kept"]))
 
@@ -54,12 +57,23 @@ def test_a_watcher_hears_everything_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_a_checkpoint_is_told(tmp_path: Path) -> None:
+    diary = Diary()
+    train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2)  # saved with its verdict
+    told = [line for line in diary.lines if line[0] in ("saved", "end_epoch")]
+    assert [line[:2] for line in told] == [
+        *[("end_epoch", 1), ("saved", 2), ("end_epoch", 2), ("end_epoch", 3)]
+    ]
+
+
 def test_a_verdict_is_told(tmp_path: Path) -> None:
     diary = Diary()
-    train("synthetic", tmp_path, watcher=diary, epochs=3, prune_after=2, noise=0.4)
+    options: dict[str, Any] = {"counterfactual": "weights", "prune_after": 2, "noise": 0.4}
+    run = train("synthetic", tmp_path, watcher=diary, epochs=3, **options)
     notes = [line[1] for line in diary.lines if line[0] == "note"]
     assert notes[0].startswith("epoch 2: ") and "69 of 120 examples removed" in notes[0]
-    assert notes[1].startswith("more than half are removed")
+    assert notes[1].startswith("69 of 120 are removed: unless most labels are wrong, the network")
+    assert run.doubt is None  # since some came back
     assert re.match(r"after epoch 3: \d+ examples readmitted so far, \d+ stay", notes[2])
     assert len(notes) == 3
 

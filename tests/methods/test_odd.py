@@ -96,12 +96,13 @@ def test_by_default_e_is_found_from_the_sentinels() -> None:
     assert method.verdict.counterfactual.source == "sentinels"
 
 
-@pytest.mark.parametrize(("num_examples", "planted"), [(299, False), (300, True)])
-def test_with_too_few_examples_the_weights_decide(num_examples: int, planted: bool) -> None:
+@pytest.mark.parametrize(("num_examples", "planted"), [(99, False), (100, True)])
+def test_with_too_few_examples_made_up_labels_decide(num_examples: int, planted: bool) -> None:
     sampler = KeepSampler(num_examples)
     method = ODD()
     method.setup(Context(nn.Linear(K, K), sampler, num_examples, K, epochs=8, seed=0))
     assert (method.denoiser.sentinels is not None) == planted
+    assert (method.denoiser.wrong_labels is None) == planted
 
 
 def test_the_papers_rule_undoes_every_departure() -> None:

@@ -20,8 +20,9 @@ from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, load_checkpoint
 from oddly.engine.config import MACHINE
 from oddly.engine.fast import fast_model
-from oddly.engine.loop import restore, run_epoch, snapshot
+from oddly.engine.loop import run_epoch
 from oddly.engine.outcome import describe_device
+from oddly.engine.resume import restore, snapshot
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import environment
