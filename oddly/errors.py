@@ -1,9 +1,11 @@
-"""The one exception that means "what you gave us cannot work"; every room may raise it."""
+"""The one exception that means "what you gave us cannot work", and words that every room needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+MOST_LISTED = 30  # names; more say nothing
 
 
 class InputError(ValueError):
@@ -14,7 +16,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """An `InputError` for a name nobody knows, with the nearest one that somebody does."""
     known = sorted(known)
     near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
+    if near:
+        hint = f"did you mean '{near[0]}'?"
+    elif len(known) > MOST_LISTED:
+        hint = f"none of the {len(known):,} known ones is like it"
+    else:
+        hint = f"known: {', '.join(known) or 'none'}"
     return InputError(f"unknown {kind} '{name}'; {hint}")
 
 
@@ -26,3 +33,8 @@ def first_line(error: Exception) -> str:
 def shown(name: str) -> str:
     """A name that stays on its line, whatever bytes the file system allowed in it."""
     return name if name.isprintable() else ascii(name)[1:-1]
+
+
+def count(number: int, noun: str) -> str:
+    """`1 image`, `1,200 images`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

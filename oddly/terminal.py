@@ -20,9 +20,12 @@ from rich.progress import (
 from rich.table import Table
 
 from oddly.engine.watch import Watcher
+from oddly.errors import count
 from oddly.records import Run
 
-QUIET = 5.0  # seconds of reading before a log hears of it
+QUIET = 5.0  # seconds of reading, or of the first epoch, before a log hears of it
+LONGEST_QUIET = 60.0  # seconds between lines in a log
+LONG_EPOCH = 15.0  # seconds: then the sweep after the last one takes long enough to be told of
 
 
 class TerminalWatcher(Watcher):
@@ -37,8 +40,12 @@ class TerminalWatcher(Watcher):
         self.where, self.last_saved = "", 0
         self.read_since: float | None = None
         self.read_before = self.tenth = 0
+        self.told = self.begun = time.monotonic()  # the last line in a log; this epoch
+        self.patience = QUIET
+        self.longest = 0.0  # epoch, in seconds
 
     def note(self, text: str) -> None:
+        self.told = time.monotonic()
         self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
@@ -77,14 +84,19 @@ class TerminalWatcher(Watcher):
             left = f", {(total - done) / rate:,.0f} s left" if done < total else ""
             self.note(f"read {done:,} of {total:,} images, {rate:,.0f} per second{left}")
             self.tenth = tenth
+        if done == total:  # what is read next has a pace of its own
+            self.read_since, self.tenth = None, 0
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs, self.last_saved = folder, epochs, finished
+        self.patience, self.longest = QUIET, 0.0
         self.where = ""
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
-            self.note(f"{title}: {epochs} epochs" + (f", {finished} done" if finished else ""))
+            self.note(
+                f"{title}: {count(epochs, 'epoch')}" + (f", {finished} done" if finished else "")
+            )
 
     def _show(self, title: str, unit: str, total: int, done: int) -> None:
         self.progress = Progress(
@@ -104,15 +116,25 @@ class TerminalWatcher(Watcher):
     def begin_epoch(self, epoch: int, steps: int) -> None:
         self.where = f" in epoch {epoch}"
         self.share = 1 / max(steps, 1)  # of an epoch, that a step is
+        self.epoch, self.steps, self.done, self.begun = epoch, steps, 0, time.monotonic()
 
     def step(self, examples: int) -> None:
+        self.done += 1
         if self.progress:
             self.progress.advance(self.task, self.share)
+        elif time.monotonic() - self.told > self.patience:
+            seconds = time.monotonic() - self.begun
+            left = seconds / self.done * (self.steps - self.done)
+            at = f"step {self.done:,} of {self.steps:,}"
+            self.note(f"epoch {self.epoch}/{self.epochs} · {at}, {left:,.0f} s left of this epoch")
+            self.patience = LONGEST_QUIET
 
     def saved(self, epoch: int) -> None:
         self.last_saved = epoch
 
     def end_epoch(self, row: Mapping[str, Any]) -> None:
+        self.patience = LONGEST_QUIET
+        self.longest = max(self.longest, time.monotonic() - self.begun)
         self.where = f" after epoch {row['epoch']}"
         parts = [f"{row['images_per_second']:,.0f} images/s"]
         if row["test_accuracy"] is not None:
@@ -122,6 +144,8 @@ class TerminalWatcher(Watcher):
         elif row["epoch"] == self.epochs or row["epoch"] % max(1, self.epochs // 8) == 0:
             loss = f"loss {row['train_loss']:.3f}"
             self.note(f"epoch {row['epoch']}/{self.epochs} · {loss} · {' · '.join(parts)}")
+        if row["epoch"] == self.epochs and self.longest > LONG_EPOCH:
+            self.note("looking once more at every image")
 
     def end(self) -> None:
         if self.progress:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from PIL import Image
 
 from oddly import cli
@@ -17,7 +23,8 @@ from oddly.data import NOISES
 from oddly.engine.config import RunConfig
 from oddly.methods import METHODS
 from oddly.records import Run
-from tests.command import QUICK, Command
+from oddly.review.session import Session
+from tests.command import QUICK, ROOT, Command
 
 
 @pytest.fixture
@@ -79,6 +86,37 @@ def test_what_is_not_to_be_trusted_is_said_under_the_table(oddly: Command, tmp_p
     assert told.count("The network has hardly learnt") == 1 == progress.count("hardly learnt")
     _, again, _ = oddly("train", "--resume", "--out", tmp_path)  # which has nothing left to do
     assert "The network has hardly learnt" in again
+
+
+def test_a_doubted_verdict_on_files_names_the_command_that_may_do_better(
+    oddly: Command, tmp_path: Path
+) -> None:
+    """Random pictures: nothing can be learnt; enough of them for sentinels, which notice."""
+    random = np.random.RandomState(0)
+    for name in ("cat", "my dog"):
+        (tmp_path / "my photos" / name).mkdir(parents=True)
+        for i in range(160):
+            pixels = random.randint(0, 255, (8, 8, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "my photos" / name / f"{i}.png")
+    photos, out = tmp_path / "my photos", tmp_path / "my run"
+    quick = ("--epochs", 2, "--prune-after", 1, "--model", "resnet8", "--image-size", 8)
+    code, told, complaint = oddly("train", photos, *quick, "--out", out)
+    assert code == 0, complaint
+    assert "hardly learnt" in told and f"judge better: oddly clean '{photos}' (on" in told
+    assert told.splitlines()[-1] == f"look        oddly review '{out}'"
+    _, told, _ = oddly("train", photos, *quick, "--noise", 0.2, "--out", tmp_path / "noisy")
+    assert "hardly learnt" in told and "judge better" not in told  # its labels are not the files'
+
+
+def test_where_to_look_is_said_where_there_is_something_to_see(
+    oddly: Command, tmp_path: Path
+) -> None:
+    out = tmp_path / "odd"
+    _, told, _ = oddly("train", "synthetic", *QUICK, "--noise", 0.4, "--out", out)
+    assert told.splitlines()[-1] == f"look        oddly review {out}"
+    assert len(Session(Run(out)).suspects)  # it can be looked at
+    command = ("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", tmp_path / "erm")
+    assert "oddly review" not in oddly(*command)[1]
 
 
 def test_json_is_all_that_stdout_gets(oddly: Command, tmp_path: Path) -> None:
@@ -181,6 +219,8 @@ def test_help_reads_well(columns: int, oddly: Command, monkeypatch: pytest.Monke
     plain = " ".join(re.sub("[│╭╮╰╯─]", " ", told).split())
     for words in ("--noise-kind", "--prune-after", "(default: runs/DATA-METHOD-HASH)", "--resume"):
         assert words in plain
+    for words in ("E, the epochs before", "counterfactual (how random labels look at epoch E)"):
+        assert words in plain
     for panel in ("Data", "Label noise", "Training", "Denoising", "Run"):
         assert f"─ {panel} ─" in told
 
@@ -198,9 +238,32 @@ def test_every_field_of_the_config_is_an_option_with_the_same_default() -> None:
             assert options[field.name] == field.default
 
 
+def list_options(command: Any, name: str = "oddly") -> Iterator[tuple[str, str | None]]:
+    """Every option of the command and of those below it, with its help."""
+    for option in command.params:
+        yield f"{name} {option.name}", option.help
+    for below, each in getattr(command, "commands", {}).items():
+        yield from list_options(each, f"{name} {below}")
+
+
+def test_every_help_is_more_than_a_fragment() -> None:
+    options = dict(list_options(typer.main.get_command(cli.app)))
+    assert len(options) > 100
+    for name, told in options.items():
+        assert told is None or not told.startswith(("Of ", "Per ", "(")), name
+
+
 def test_help_names_every_method_and_noise() -> None:
     for told, known in ((cli.train.METHODS, METHODS), (cli.train.NOISES, NOISES)):
         assert set(re.findall(r"\w+", told)) - {"or"} == set(known)
+
+
+def test_the_version_costs_no_torch(oddly: Command) -> None:
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert oddly("--version") == (0, f"oddly {written}\n", "")
+    program = "import sys, oddly.cli\nsys.argv = ['oddly', '--version']\n"
+    program += "try: oddly.cli.main()\nfinally: assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, capture_output=True)
 
 
 def test_a_bare_command_shows_help(oddly: Command) -> None:

@@ -9,7 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from oddly.records import Run
 from tests.command import Command, start
 
 
@@ -36,6 +38,33 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
     (out / "compare.html").unlink()
     assert oddly("report", out)[0] == 0
     assert (out / "compare.html").read_text() == page
+
+
+def test_a_folder_without_a_test_set_is_compared_all_the_same(
+    oddly: Command, tmp_path: Path
+) -> None:
+    for k, name in enumerate(("cat", "dog")):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(20):
+            picture = Image.new("RGB", (8, 8), (120 * k, 6 * i, 0))
+            picture.save(tmp_path / "photos" / name / f"{i}.png")
+    out = tmp_path / "out"
+    command = ("compare", tmp_path / "photos", "--methods", "erm,ren,odd", "--seeds", 2)
+    command += ("--epochs", 2, "--model", "resnet8", "--image-size", 8, "--out", out)
+    code, told, notes = oddly(*command)
+    assert code == 0, notes
+    caveat = "test accuracy is against the given labels of 4 held-out images, wrong ones included"
+    assert notes.splitlines()[0].strip() == caveat and f"\n{caveat}\n" in told
+    header = told.splitlines()[0]
+    assert "test accuracy" in header and "removed" in header and "precision" not in header
+    assert "\nren: ren needs trusted labels, and " in told  # a row of dashes says nothing
+    result = json.loads((out / "compare.json").read_text())
+    assert result["caveat"] == caveat and result["plan"]["options"]["hold_out"] == 0.1
+    erm, _, odd = result["rows"]
+    assert len(erm["test_accuracy"]["values"]) == 2 == len(odd["removed_fraction"]["values"])
+    ids = {tuple(Run(out / name).verdicts["id"]) for name in ("erm-0", "erm-1", "odd-0", "odd-1")}
+    assert len(ids) == 1 and len(ids.pop()) == 36  # the same examples in every run
+    assert oddly(*command)[0] == 0  # all is there already
 
 
 def is_there(group: int) -> bool:

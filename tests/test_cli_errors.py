@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from oddly.engine.checkpoint import load_checkpoint
+from oddly.models.backbone import PACKAGED
 from oddly.records import Run
 from tests.command import QUICK, Command, start
 
@@ -44,13 +45,16 @@ BAD = [
     (("train", "digits", "--epochs", "0"), "epochs must be"),
     (("train", "digits", "--set", "percentil=3"), "did you mean 'percentile'?"),
     (("train", "digits", "--set", "percentile=x"), "takes float"),
+    (("train", "digits", "--set", "foo=1"), "unknown setting of odd 'foo'; known: counterfactual,"),
+    (("train", "digits", "--method", "erm", "--set", "foo=1"), "of erm 'foo'; known: none"),
     (("train", "digits", "--set", "percentile"), "--set takes NAME=VALUE"),
     (("train", "digits", "--preset", "papr"), "did you mean 'paper'?"),
-    (("train", "digits", "--seed", "-1"), "seed must be within"),
+    (("train", "digits", "--seed", "-1"), "oddly: seed must be within"),
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
     (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
+    (("train", "digits", "--weights", "packaged"), f"name it too, --backbone {PACKAGED}"),
     (("train", "digits", "--mirror-test"), "digits has flip off"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),

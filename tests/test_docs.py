@@ -150,6 +150,21 @@ def test_the_table_of_the_readme(row: int, case: str, method: str) -> None:
         assert cell == ("–" if nothing_removed else f"{found[figure]:.2f}".lstrip("0"))
 
 
+def test_no_accuracy_of_the_readme_is_bold_without_plain_training_beside_it() -> None:
+    lines = (ROOT / "README.md").read_text().split("| test accuracy | precision |", 1)[1]
+    kinds: list[list[str]] = []
+    for line in lines.splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        if line.split("|")[1].strip():
+            kinds.append([])
+        kinds[-1].append(line)
+    assert len(kinds) == 3
+    for kind in kinds:
+        bold = any("**" in line.split("|")[3] for line in kind)
+        assert bold == any("plain training" in line for line in kind), kind[0]
+
+
 def test_the_table_of_all_methods_on_digits() -> None:
     for name, f1, best, precision, cost, to_model, accuracy in rows(
         "docs/detection.md", "| + model | test accuracy |"

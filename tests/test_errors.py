@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from oddly.errors import first_line
+from oddly.errors import MOST_LISTED, first_line, unknown_name
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,12 @@ from oddly.errors import first_line
 )
 def test_the_first_line_of_an_error_or_its_kind(error: Exception, told: str) -> None:
     assert first_line(error) == told
+
+
+def test_a_name_that_is_like_none_gets_a_list_unless_it_is_endless() -> None:
+    few, many = ["ab", "cd"], [f"name{i}" for i in range(MOST_LISTED + 1)]
+    assert str(unknown_name("thing", "xyz", few)) == "unknown thing 'xyz'; known: ab, cd"
+    assert str(unknown_name("thing", "xyz", [])) == "unknown thing 'xyz'; known: none"
+    told = str(unknown_name("thing", "xyz", many))
+    assert told == "unknown thing 'xyz'; none of the 31 known ones is like it"
+    assert str(unknown_name("thing", "nam7", many)) == "unknown thing 'nam7'; did you mean 'name7'?"

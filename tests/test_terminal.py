@@ -45,6 +45,47 @@ def test_a_file_gets_plain_lines() -> None:
     assert lines[-1].startswith("  epoch 16/16") and len(lines) == 7  # every eighth of the run
 
 
+def test_a_long_first_epoch_and_the_sweep_at_the_end_are_told_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: now)
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on cifar10", Path("run"), 16, 0)
+    for epoch in range(1, 17):
+        watcher.begin_epoch(epoch, 10)
+        for _ in range(10):
+            now += 4
+            watcher.step(64)
+        watcher.end_epoch({**ROW, "epoch": epoch})
+    lines = [line.strip() for line in text.getvalue().splitlines()]
+    assert lines[:4] == [
+        "odd on cifar10: 16 epochs",
+        "epoch 1/16 · step 2 of 10, 32 s left of this epoch",  # after eight seconds
+        "epoch 2/16 · step 8 of 10, 8 s left of this epoch",  # after a minute of nothing
+        "epoch 2/16 · loss 0.500 · test 87.50 % · 1,234 images/s",
+    ]
+    assert lines[-1] == "looking once more at every image"
+
+
+def test_one_epoch_is_no_plural() -> None:
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on digits", Path("run"), 1, 0)
+    assert text.getvalue() == "  odd on digits: 1 epoch\n"
+
+
+def test_each_reading_has_a_pace_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several runs in turn share a watcher: the seconds between them are nobody's reading."""
+    watcher, text = make(terminal=False)
+    now = 0.0
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: now)
+    for later, done in ((0.0, 0), (10.0, 100), (500.0, 0), (501.0, 10), (510.0, 100)):
+        now = later
+        watcher.reading(done, 100)
+    read = "  read 100 of 100 images, 10 per second"
+    assert text.getvalue().splitlines() == [read, read]
+
+
 def test_a_terminal_gets_a_bar() -> None:
     watcher, text = make(terminal=True)
     watcher.begin("odd on digits", Path("run"), 2, 0)

@@ -36,7 +36,7 @@ from oddly.engine.config import RunConfig, sort_options
 from oddly.engine.loop import run_config
 from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError, count, unknown_name
 from oddly.methods import build_method, read_settings
 from oddly.records import Run, RunWriter, environment, writing
 from oddly.report import write_report
@@ -104,7 +104,7 @@ def _hand_out(
         watcher.note(f"written: {EXPORTS[name](run, suspects)}{doubt}")
     if copy_to is not None:
         copied = copy_cleaned(run, Path(copy_to), watcher.reading)
-        watcher.note(f"written: {copy_to}, {copied.files:,} examples{doubt}")
+        watcher.note(f"written: {copy_to}, {count(copied.files, 'example')}{doubt}")
         if note := about_missing(copied.missing):
             watcher.note(note)
 
@@ -161,7 +161,7 @@ def _list(source: str, skip_unreadable: bool) -> LabelledData:
 def _name_device(device: torch.device) -> str:
     if device.type != "cpu":
         return str(describe_device(device)["device_name"])
-    return f"cpu, {torch.get_num_threads()} threads"
+    return f"cpu, {count(torch.get_num_threads(), 'thread')}"
 
 
 def _complete(config: RunConfig) -> dict[str, Any]:

@@ -36,6 +36,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from oddly import __version__
+
+        print(f"oddly {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print it and end."),
+    ] = False,
+) -> None:
+    """What may stand before a command."""
+
+
 out_console = Console()
 err_console = Console(stderr=True)
 

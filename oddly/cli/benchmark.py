@@ -20,10 +20,10 @@ app.add_typer(benchmark, name="benchmark")
 def overhead(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     model: Annotated[
-        str | None, typer.Option(help="(default: resnet8; on a GPU wrn-28-10)")
+        str | None, typer.Option(help="Network (default: resnet8; on a GPU wrn-28-10).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Per epoch (default: 50; on a GPU 100).")
+        int | None, typer.Option(min=1, help="Steps per epoch (default: 50; on a GPU 100).")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -63,7 +63,7 @@ def detection(
     methods: Annotated[
         list[str] | None, typer.Option(help="Only these (commas, or repeat the option).")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of noise, first weights and order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of noise, first weights and order.")] = 0,
     small: Annotated[bool, typer.Option("--small", help="A minute on a CPU, for tests.")] = False,
     forget: Annotated[
         bool, typer.Option("--forget", help="First remove what is stored of these cells.")
@@ -126,17 +126,17 @@ def methods(
 def throughput(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     model: Annotated[
-        str | None, typer.Option(help="(default: resnet8; on a GPU wrn-28-10)")
+        str | None, typer.Option(help="Network (default: resnet8; on a GPU wrn-28-10).")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Per round (default: 4; on a GPU 100).")
+        int | None, typer.Option(min=1, help="Steps per round (default: 4; on a GPU 100).")
     ] = None,
     batch_size: Annotated[int, typer.Option(min=2)] = 128,
     compile: Annotated[
         bool | None,
         typer.Option("--compile/--no-compile", help="CUDA graphs (default: on a GPU)."),
     ] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Of the DataLoader beside it.")] = 8,
+    workers: Annotated[int, typer.Option(min=0, help="Processes of the DataLoader beside it.")] = 8,
     json: Json = False,
 ) -> None:
     """Images per second, against a plain DataLoader and the device's own ceiling."""
@@ -148,7 +148,7 @@ def throughput(
 @benchmark.command()
 def review(
     examples: Annotated[
-        int, typer.Option(min=20_000, help="Of the run that is reviewed.")
+        int, typer.Option(min=20_000, help="Examples of the run that is reviewed.")
     ] = 1_000_000,
     folder: Annotated[
         Path | None, typer.Option(help="Where the run is made for a while (its disk counts).")

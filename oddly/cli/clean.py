@@ -41,7 +41,7 @@ def clean(
     resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
-    seed: Annotated[int, in_panel(RUN, "Of initialisation and order.")] = 0,
+    seed: Annotated[int, in_panel(RUN, "Seed of first weights and order.")] = 0,
     json: Json = False,
     skip_unreadable: Annotated[
         bool, in_panel(DATA, "Leave unreadable images out.", "--skip-unreadable")
@@ -62,7 +62,7 @@ def clean(
     ] = False,
     epochs: Annotated[int | None, in_panel(CHOICES, "Passes over the data.")] = None,
     batch_size: Annotated[int | None, in_panel(CHOICES, "Images per step.")] = None,
-    learning_rate: Annotated[float | None, in_panel(CHOICES, "At its highest.")] = None,
+    learning_rate: Annotated[float | None, in_panel(CHOICES, "The schedule's highest.")] = None,
     prune_after: Annotated[int | None, in_panel(CHOICES, "E: epochs before pruning.")] = None,
     percentile: Annotated[
         float | None, in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones.")

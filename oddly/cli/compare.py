@@ -19,7 +19,7 @@ from oddly.cli.app import (
     print_table,
     say,
 )
-from oddly.errors import InputError
+from oddly.errors import InputError, count
 
 if TYPE_CHECKING:
     from oddly.compare import Comparison
@@ -69,10 +69,10 @@ def compare(
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, "As for oddly train.")] = "uniform",
     model: Annotated[str | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    epochs: Annotated[int | None, in_panel(TRAINING, "(default: what suits the data)")] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING)] = None,
-    learning_rate: Annotated[float | None, in_panel(TRAINING)] = None,
-    weight_decay: Annotated[float | None, in_panel(TRAINING)] = None,
+    epochs: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    learning_rate: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
     schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "As for oddly train.")] = 0.0,
     cutout: Annotated[int, in_panel(DATA, "As for oddly train.")] = 0,
@@ -112,20 +112,24 @@ def compare(
 def _print(done: Comparison) -> None:
     from rich.table import Table
 
-    from oddly.compare import COLUMNS, cells_of
+    from oddly.compare import lines_of
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in COLUMNS:
+    columns, *lines = lines_of(done.rows)
+    for name in columns:
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=True)
-    for row in done.rows:
-        table.add_row(*cells_of(row))
-    if done.rows:
+    for line in lines:
+        table.add_row(*line)
+    if lines:
         print_table(table)
+    if lines and (caveat := done.result["caveat"]):
+        say(caveat)
     for row in done.rows:
-        if row["doubt"]:
-            say(f"{row['method']}: {row['doubt']}")
+        for told in (row["failure"], row["doubt"]):
+            if told:
+                say(f"{row['method']}: {told}")
     if missing := done.result["missing"]:
-        say(f"{missing} runs are missing; the same command goes on")
+        say(f"{count(missing, 'run')} missing; the same command goes on")
 
 
 def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:

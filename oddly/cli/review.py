@@ -29,7 +29,7 @@ NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for 
 def review(
     run: RUN_FOLDER,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Of 127.0.0.1; the next one where it is taken.")
+        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; if it is taken, the next.")
     ] = 8640,
     top: Annotated[
         int | None,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_format
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +38,23 @@ def _show(run: Any, json: bool) -> None:
     print_table(summary_table([run]))
     if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
         say(run.doubt)
+        if better := _better_command(run.config, run.data_root):
+            say(
+                f"What may judge better: {better} (on images of at least 16 pixels it trains a head"
+                " on pretrained features)."
+            )
     say(f"run folder  {run.path}\nreport      {report}")
+    if run.summary["removed"] and run.summary["threshold"] is not None:
+        say(f"look        {shlex.join(['oddly', 'review', str(run.path)])}")
+
+
+def _better_command(config: Mapping[str, Any], files: Path | None) -> str | None:
+    """`oddly clean` for image files whose network began from nothing; None where it is no use."""
+    if files is None or any(config.get(name) for name in ("backbone", "weights", "noise")):
+        return None
+    labels = ["--labels", config["labels"]] if config.get("labels") else []
+    skip = ["--skip-unreadable"] if config.get("skip_unreadable") else []
+    return shlex.join(["oddly", "clean", config["data"], *labels, *skip])
 
 
 @app.command()
@@ -76,8 +94,13 @@ TRUSTED = (
     "For methods that need trusted labels: how many examples with known labels to hold out"
     " (default: 1000, at most a tenth), or a table of the ids you vouch for."
 )
+HOLD_OUT = (
+    "Share of the examples to test on, 0..0.5, under their given labels; for data without a test"
+    " set."
+)
 PERCENTILE = (
-    "p, 0..100: percentile of the counterfactual that is the threshold; larger removes less."
+    "p, 0..100: what looks no better than this percentile of the counterfactual (how random labels"
+    " look at epoch E) is removed; larger removes less."
 )
 
 
@@ -90,10 +113,10 @@ def train(
     ] = None,
     resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
-    seed: Annotated[int, in_panel(RUN, "Of noise, initialisation and order.")] = 0,
-    init_seed: Annotated[int | None, in_panel(RUN, "Of the first weights alone.")] = None,
+    seed: Annotated[int, in_panel(RUN, "Seed of noise, first weights and order.")] = 0,
+    init_seed: Annotated[int | None, in_panel(RUN, "Seed of the first weights alone.")] = None,
     order_seed: Annotated[
-        int | None, in_panel(RUN, "Of order, augmentation and draws alone.")
+        int | None, in_panel(RUN, "Seed of order, augmentation and draws alone.")
     ] = None,
     device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
     precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
@@ -117,8 +140,9 @@ def train(
     ] = False,
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
-    noise_seed: Annotated[int | None, in_panel(NOISE, "Of the noise alone.")] = None,
+    noise_seed: Annotated[int | None, in_panel(NOISE, "Seed of the noise alone.")] = None,
     trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
+    hold_out: Annotated[float, in_panel(DATA, HOLD_OUT)] = 0.0,
     method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
     backbone: Annotated[
@@ -147,20 +171,22 @@ def train(
     mirror_test: Annotated[
         bool, in_panel(RUN, "Test each image and its mirror image together.", "--mirror-test")
     ] = False,
-    dropout: Annotated[float, in_panel(TRAINING, "In networks that have any.")] = 0.0,
-    epochs: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING, SUITS)] = None,
-    learning_rate: Annotated[float | None, in_panel(TRAINING, f"At its highest {SUITS}.")] = None,
+    dropout: Annotated[float, in_panel(TRAINING, "Dropout rate, in networks that have any.")] = 0.0,
+    epochs: Annotated[int | None, in_panel(TRAINING, f"Passes over the data {SUITS}.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, f"Images per step {SUITS}.")] = None,
+    learning_rate: Annotated[
+        float | None, in_panel(TRAINING, f"The schedule's highest {SUITS}.")
+    ] = None,
     schedule: Annotated[str, in_panel(TRAINING, "cosine, step or constant.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "Epochs of rising learning rate.")] = 0.0,
     restart: Annotated[
         int, in_panel(TRAINING, "Epochs after which the schedule begins anew; 0: never.")
     ] = 0,
-    weight_decay: Annotated[float | None, in_panel(TRAINING, SUITS)] = None,
-    momentum: Annotated[float, in_panel(TRAINING)] = 0.9,
-    nesterov: Annotated[bool, in_panel(TRAINING)] = True,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, f"L2 penalty {SUITS}.")] = None,
+    momentum: Annotated[float, in_panel(TRAINING, "Momentum of SGD, 0..1.")] = 0.9,
+    nesterov: Annotated[bool, in_panel(TRAINING, "Nesterov's kind of momentum.")] = True,
     prune_after: Annotated[
-        int | None, in_panel(ODD, "E: epochs before pruning (default: found while training).")
+        int | None, in_panel(ODD, "E, the epochs before pruning (default: found while training).")
     ] = None,
     percentile: Annotated[float | None, in_panel(ODD, PERCENTILE)] = None,
     target_precision: Annotated[

@@ -3,6 +3,6 @@
 from oddly.compare.page import write_page
 from oddly.compare.plan import Plan
 from oddly.compare.run import Comparison, compare
-from oddly.compare.table import COLUMNS, cells_of, markdown
+from oddly.compare.table import lines_of, markdown
 
-__all__ = ["COLUMNS", "Comparison", "Plan", "cells_of", "compare", "markdown", "write_page"]
+__all__ = ["Comparison", "Plan", "compare", "lines_of", "markdown", "write_page"]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from oddly.compare.run import Comparison
-from oddly.compare.table import COLUMNS, cells_of
+from oddly.compare.table import lines_of
+from oddly.errors import count
 from oddly.records import write_atomic
 
 WIDTH, LEFT, RIGHT, ROW = 760, 190, 90, 24
@@ -34,18 +35,21 @@ def write_page(comparison: Comparison, out: Path | None = None) -> Path:
 
 def render(result: Mapping[str, Any]) -> str:
     plan, rows = result["plan"], result["rows"]
-    budget = "passes over the data each" if plan["equal_cost"] else "epochs asked for"
-    seeds = f"{plan['seeds']} seed{'s' * (plan['seeds'] > 1)}"
-    what = f"{len(rows)} methods, {seeds}, {plan['epochs']} {budget}"
+    one = plan["epochs"] == 1
+    budget = "epoch asked for" if one else "epochs asked for"
+    if plan["equal_cost"]:
+        budget = "pass over the data each" if one else "passes over the data each"
+    seeds = count(plan["seeds"], "seed")
+    what = f"{count(len(rows), 'method')}, {seeds}, {plan['epochs']} {budget}"
     if missing := result.get("missing"):
-        what += f" ({missing} runs are missing so far)"
+        what += f" ({count(missing, 'run')} still missing)"
     known = {**result.get("training", {}), **plan["options"]}
     shown = ["model", *(name for name in plan["options"] if name not in ("model", "epochs"))]
     told = ", ".join(f"{name} {known[name]}" for name in shown if name in known)
-    head = "".join(f"<th>{escape(name)}</th>" for name in COLUMNS)
+    columns, *lines = lines_of(rows)
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells_of(row)) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in lines
     )
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
@@ -53,12 +57,20 @@ def render(result: Mapping[str, Any]) -> str:
         f"<title>Methods on {escape(str(plan['data']))}</title><style>{STYLE}</style>"
         f"<h1>Methods on {escape(str(plan['data']))}</h1>"
         f"<p>{escape(what)}{'; ' + escape(told) if told else ''}. Mean ± standard deviation.</p>"
-        f"<h2>Test accuracy</h2><div>{draw(rows)}</div><h2>All figures</h2>"
+        + tell_accuracy(rows, result.get("caveat"))
+        + "<h2>All figures</h2>"
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         + list_notes("Not to be trusted", rows, "doubt")
         + list_notes("Could not run", rows, "failure")
         + "</html>\n"
     )
+
+
+def tell_accuracy(rows: Sequence[Mapping[str, Any]], caveat: str | None) -> str:
+    """The picture under its heading, with what there is to know about the test set."""
+    told = f"<p>{escape(caveat[0].upper() + caveat[1:])}.</p>" if caveat else ""
+    picture = draw(rows)
+    return f"<h2>Test accuracy</h2>{told}<div>{picture}</div>" if picture else ""
 
 
 def list_notes(heading: str, rows: Sequence[Mapping[str, Any]], key: str) -> str:

@@ -11,13 +11,15 @@ from typing import Any
 from oddly.compare.cell import Cell, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
+from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
 from oddly.engine.build import prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
+from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
-from oddly.errors import InputError
+from oddly.errors import InputError, count
 from oddly.methods import METHODS
 from oddly.records import Run, write_json, writing
 from oddly.records.files import read_json
@@ -25,6 +27,7 @@ from oddly.records.files import read_json
 NAME = "compare.json"
 FORMAT = 2
 DEFAULT_SEEDS = 3
+HELD_OUT = 0.1  # of data without a test set: without one, methods cannot be ranked
 OF_ONE_RUN = ("method", "settings", "epochs", *SEEDS)
 """Fields of a config in which the runs of a comparison differ."""
 
@@ -60,28 +63,47 @@ def compare(
     """Train every method with every seed and write compare.json after each run.
 
     `options` are fields of `RunConfig`. Called again with the same arguments it goes on where it
-    stopped. A method that cannot run on this data gets a row that says why. `at_once` trains so
-    many at a time, each in a process; after `deadline` (`time.time`) nothing is trained.
+    stopped. A method that cannot run on this data gets a row that says why. Of data without a
+    test set a tenth is held out, the same examples for all runs. `at_once` trains so many at a
+    time, each in a process; after `deadline` (`time.time`) nothing is trained.
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
     check_outside(Path(out), data)
     prepared = prepare_data(config)
+    if prepared.test is None:
+        options = {**options, "hold_out": HELD_OUT}
+        config = replace(config, hold_out=HELD_OUT)
+        prepared = hold_out_test(prepared, config)
     epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
     plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
-    # A misspelt setting or a bad list of trusted ids is told before hours of training.
-    for method in plan.methods:
-        plan.passes(method, epochs)
-        if config.trusted is not None and METHODS[method].needs_trusted_labels:
-            hold_out_trusted(prepared, replace(config, method=method))
-    table = Table(open_folder(Path(out), plan), plan, at_once)
+    check_methods(plan, config, prepared)
+    table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
+    if table.caveat:
+        watcher.note(table.caveat)
     with writing(table.folder):  # besides each run's own
         table.write()
         train_missing(table, deadline, watcher)
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)
+
+
+def check_methods(plan: Plan, config: RunConfig, data: LabelledData) -> None:
+    """A misspelt setting or a bad list of trusted ids is told before hours of training."""
+    for method in plan.methods:
+        plan.passes(method, plan.epochs)
+        if config.trusted is not None and METHODS[method].needs_trusted_labels:
+            hold_out_trusted(data, replace(config, method=method))
+
+
+def tell_test(config: RunConfig, data: LabelledData) -> str | None:
+    """What a test accuracy means where the test set is held out of the data."""
+    if not config.hold_out or data.test is None:
+        return None
+    held_out = count(len(data.test), "held-out image")
+    return f"test accuracy is against the given labels of {held_out}, wrong ones included"
 
 
 def open_folder(folder: Path, plan: Plan) -> Path:
@@ -134,8 +156,10 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
 class Table:
     """What the folder holds of the plan by now."""
 
-    def __init__(self, folder: Path, plan: Plan, at_once: int) -> None:
-        self.folder, self.plan, self.at_once = folder, plan, at_once
+    def __init__(
+        self, folder: Path, plan: Plan, at_once: int = 1, caveat: str | None = None
+    ) -> None:
+        self.folder, self.plan, self.at_once, self.caveat = folder, plan, at_once, caveat
         self.failures: dict[str, str] = {}
         self.pace = 0.0  # seconds per pass over the data
 
@@ -168,6 +192,7 @@ class Table:
             "format": FORMAT,
             "plan": self.plan.to_dict(),
             "training": _common(some.config) if some else {},
+            "caveat": self.caveat,
             "rows": rows,
             "missing": sum(cell.method not in self.failures for cell in missing),
             "at_once": self.at_once,

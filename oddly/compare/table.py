@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
+from oddly.errors import count
 from oddly.records import Run
 
+
+class Figure(NamedTuple):
+    """How a figure of a run's summary is shown."""
+
+    heading: str
+    pattern: str
+    unit: str = ""
+    times: float = 1
+
+
 FIGURES = {
-    "test_accuracy": ("test accuracy", "{:.2f}", " %"),
-    "precision": ("precision", "{:.3f}", ""),
-    "recall": ("recall", "{:.3f}", ""),
-    "f1": ("F1", "{:.3f}", ""),
-    "average_precision": ("AP", "{:.3f}", ""),
-    "seconds": ("seconds", "{:.1f}", ""),
+    "test_accuracy": Figure("test accuracy", "{:.2f}", " %"),
+    "removed_fraction": Figure("removed", "{:.1f}", " %", times=100),
+    "precision": Figure("precision", "{:.3f}"),
+    "recall": Figure("recall", "{:.3f}"),
+    "f1": Figure("F1", "{:.3f}"),
+    "average_precision": Figure("AP", "{:.3f}"),
+    "seconds": Figure("seconds", "{:.1f}"),
 }
-"""Key in a run's summary → heading, format, unit."""
-OF_A_VERDICT = ("precision", "recall", "f1")
-COLUMNS = ("method", *(heading for heading, _, _ in FIGURES.values()), "passes", "cost")
+"""By key in the summary."""
+OF_A_VERDICT = ("removed_fraction", "precision", "recall", "f1")
+UNKNOWN = "–"
+COLUMNS = ("method", *(figure.heading for figure in FIGURES.values()), "passes", "cost")
 
 
 def make_row(
@@ -49,22 +62,29 @@ def make_row(
 def tell_doubts(doubts: Sequence[str | None]) -> str | None:
     """How many of the seeds' verdicts are not to be trusted, and why the first is not."""
     told = [doubt for doubt in doubts if doubt]
-    return f"{len(told)} of {len(doubts)} verdicts: {told[0]}" if told else None
+    return f"{len(told)} of {count(len(doubts), 'verdict')}: {told[0]}" if told else None
 
 
 def cells_of(row: Mapping[str, Any]) -> list[str]:
-    """A row as text: `94.20 ± 0.31 %`."""
+    """A row as text, in the order of `COLUMNS`: `94.20 ± 0.31 %`."""
     cells = [str(row["method"])]
-    for name, (_, pattern, unit) in FIGURES.items():
-        figure = row[name]
-        if figure["mean"] is None:
-            cells.append("–")
+    for name, (_, pattern, unit, times) in FIGURES.items():
+        figure = row.get(name)  # comparisons older than a figure lack it
+        if figure is None or figure["mean"] is None:
+            cells.append(UNKNOWN)
             continue
-        spread = f" ± {pattern.format(figure['std'])}" if figure["std"] is not None else ""
-        cells.append(pattern.format(figure["mean"]) + spread + unit)
-    cells.append("–" if row["passes"] is None else f"{row['passes']:g}")
-    cells.append("–" if row["cost"] is None else f"{row['cost']:.2f}×")
+        known = [times * figure[key] for key in ("mean", "std") if figure[key] is not None]
+        cells.append(" ± ".join(pattern.format(value) for value in known) + unit)
+    cells.append(UNKNOWN if row["passes"] is None else f"{row['passes']:g}")
+    cells.append(UNKNOWN if row["cost"] is None else f"{row['cost']:.2f}×")
     return cells
+
+
+def lines_of(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """The headings, then the rows, without the columns in which nothing is known of any method."""
+    columns = zip(COLUMNS, *(cells_of(row) for row in rows), strict=True)
+    known = [column for column in columns if not rows or set(column[1:]) != {UNKNOWN}]
+    return [list(line) for line in zip(*known, strict=True)]
 
 
 def markdown(rows: Sequence[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> str:

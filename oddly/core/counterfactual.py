@@ -15,7 +15,7 @@ FEW_CLASSES = 64
 
 def plain_losses(logits: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of each example (B,) from logits (B, K), in fp32 whatever they are in."""
-    logits = logits.detach().float()
+    logits, labels = logits.detach().float(), labels.long()
     if logits.device.type == "cpu" and logits.shape[1] <= FEW_CLASSES:
         # Along short rows the CPU's log-softmax cannot use its vector units: six times faster so.
         columns = F.log_softmax(logits.t().contiguous(), 0)

@@ -16,7 +16,14 @@ from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
 from oddly.core.ranks import count_ranks, merge_latest, merge_mean
-from oddly.core.rule import Rule, check_batch, usual_counterfactual, warn_unless_kept
+from oddly.core.rule import (
+    PASSES,
+    Rule,
+    check_batch,
+    usual_counterfactual,
+    warn_unclosed,
+    warn_unless_kept,
+)
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
@@ -95,6 +102,7 @@ class Denoiser:
         self._choose_few(num_examples)
         self._observed = Observed(num_examples, num_classes, margins=self.sentinels is not None)
         self.epoch, self.stopwatch, self._backlog = 0, Stopwatch(), Backlog()
+        self._unclosed = 0  # observations since an epoch ended
         self.verdict: Verdict | None = None
 
     def _choose_few(self, num_examples: int) -> None:
@@ -136,10 +144,13 @@ class Denoiser:
             )
         with self.stopwatch(logits.device):
             check_batch(index, logits, labels, self.num_classes)
+            before, self._unclosed = self._unclosed, self._unclosed + len(index)
             if logits.device.type == "cpu":
                 self._note(index, logits.detach().float(), labels.cpu())
             elif self._backlog.add(index, logits, labels):
                 self._catch_up()
+        if before <= PASSES * self.ledger.num_examples < self._unclosed and not self.epoch:
+            warn_unclosed(self._unclosed, self.ledger.num_examples)
 
     @torch.no_grad()
     def _catch_up(self) -> None:
@@ -161,7 +172,7 @@ class Denoiser:
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
-        self.epoch += 1
+        self.epoch, self._unclosed = self.epoch + 1, 0
         self.sampler.set_epoch(self.epoch)
         self.stopwatch.settle()
         if self.verdict is not None:

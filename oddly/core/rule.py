@@ -11,6 +11,7 @@ from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
 """Where the threshold comes from, with its default percentile."""
+PASSES = 3  # over the data without a call of end_epoch: then somebody has forgotten it
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 SMALLEST = 100  # examples; with fewer, too few could be planted
 
@@ -99,11 +100,23 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
             "index and labels must be one number per example:"
             f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
         )
+    if labels.is_floating_point():
+        kind = str(labels.dtype).removeprefix("torch.")
+        raise InputError(f"labels must be the numbers of classes, as int64, not {kind}")
     if labels.device.type != "cpu" or not labels.numel():
         return
     low, high = (bound.item() for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
         raise InputError(f"label {low if low < 0 else high} is outside 0..{num_classes - 1}")
+
+
+def warn_unclosed(observed: int, examples: int) -> None:
+    """Tell a training loop that never says when an epoch ends: no verdict would ever come."""
+    warnings.warn(
+        f"{observed:,} observations of {examples:,} examples and no end of an epoch: call"
+        " denoiser.end_epoch(model) after each, or there will be no verdict",
+        stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
+    )
 
 
 def warn_unless_kept(index: Tensor, keep: Tensor) -> None:

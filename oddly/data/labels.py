@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from oddly.data.base import LabelledData
-from oddly.data.listing import count, first_few
+from oddly.data.listing import first_few
 from oddly.data.table import LABEL_COLUMNS, PATH_COLUMNS, SUFFIXES, read_text_columns, refuse_empty
-from oddly.errors import InputError, shown
+from oddly.errors import InputError, count, shown
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class

@@ -14,11 +14,6 @@ def first_few(names: Sequence[str], limit: int = 10) -> str:
     return listed + (", …" if len(names) > limit else "")
 
 
-def count(number: int, noun: str) -> str:
-    """`1 image`, `1,200 images`."""
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
 def natural(name: str) -> tuple[str, str]:
     """Sort key under which `img2` comes before `img10`; the name decides ties (`01`, `1`)."""
     return re.sub("[0-9]+", lambda number: number[0].zfill(20), name), name

@@ -15,8 +15,8 @@ import pyarrow.parquet
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, load_files
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import count, first_few, natural, storable
-from oddly.errors import InputError, first_line, shown
+from oddly.data.listing import first_few, natural, storable
+from oddly.errors import InputError, count, first_line, shown
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 PATH_COLUMNS = ("path", "file", "filename", "image", "image_path", "file_name", "filepath")

@@ -19,6 +19,7 @@ from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import Progress, embed_data
 from oddly.engine.feed import Feed, choose_augment, make_feed
+from oddly.engine.held_out import hold_out_test
 from oddly.engine.sweep import predict_probabilities, read_features
 from oddly.engine.table import TableMaker
 from oddly.engine.tensorboard import check_tensorboard
@@ -149,6 +150,7 @@ def prepare_data(
     data = choose_augment(data, config)
     if config.labels:
         data = replace_labels(data, Path(config.labels))
+    data = hold_out_test(data, config)  # before noise: what is tested on stays as it was given
     if config.noise:
         generator = torch.Generator().manual_seed(config.noise_seed)
         data = add_noise(data, config.noise_kind, config.noise, generator)

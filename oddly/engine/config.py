@@ -12,6 +12,7 @@ from oddly.data.base import Recipe
 from oddly.data.noise import NOISES
 from oddly.engine.schedule import SCHEDULES
 from oddly.errors import InputError, unknown_name
+from oddly.methods import is_setting, settings_of
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class RunConfig:
     """How labels are corrupted."""
     trusted: int | str | None = None
     """For methods that need trusted labels: how many to hold out, or a table of trusted ids."""
+    hold_out: float = 0.0
+    """Share of the examples to test on, under their given labels; for data without a test set."""
 
     method: str = "odd"
     """How to train."""
@@ -106,6 +109,10 @@ class RunConfig:
         _check_range("warmup", self.warmup, 0, self.epochs)
         if self.backbone is None and self.fine_tune:
             raise InputError("fine_tune belongs to a backbone: name it too")
+        if self.backbone is None and self.weights == "packaged":
+            raise InputError(
+                "weights packaged are a backbone's: name it too, --backbone tf_efficientnet_lite0"
+            )
         if self.frozen and (self.cutout or self.mirror_test):
             name = "cutout" if self.cutout else "mirror_test"  # before minutes of embedding
             raise InputError(f"{name} needs images; a frozen backbone's features are none")
@@ -140,16 +147,27 @@ class RunConfig:
 
 
 def sort_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The fields of a config among the options, and the method's settings."""
+    """The fields of a config among the options, and the method's settings.
+
+    A name that is neither is refused: the nearest of both is what was meant.
+    """
     given = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
     seed, settings = given.pop("seed", None), given.pop("settings", None)
     if seed is not None:
+        _check_type("seed", seed, "int")
+        _check_range("seed", seed, *SEED_RANGE)
         given = {**dict.fromkeys(SEEDS, seed), **given}
     known = {f.name for f in fields(RunConfig)}
     rest = {k: v for k, v in given.items() if k not in known}
+    if unknown := [name for name in rest if not is_setting(name)]:
+        method = given.get("method", RunConfig.method)
+        raise unknown_name("option", unknown[0], [*known, *OF_A_CALL, *settings_of(method)])
     return {k: v for k, v in given.items() if k in known}, {**(settings or {}), **rest}
 
 
+OF_A_CALL = ("seed", "settings", "preset", "out", "resume", "overwrite", "watcher")
+"""Other names that `oddly.train` takes."""
+SEED_RANGE = (0, 2**32 - 1)
 SEEDS = ("noise_seed", "init_seed", "order_seed")
 MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
 """Fields that say where a run happened, not what it learnt; published results leave them out."""
@@ -161,6 +179,7 @@ CHOICES = {
 }
 RANGES: dict[str, tuple[float, float]] = {
     "noise": (0, 1),
+    "hold_out": (0, 0.5),
     "momentum": (0, 1),
     "image_size": (4, 4096),
     "cutout": (0, 4096),
@@ -171,7 +190,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "batch_size": (1, math.inf),
     "learning_rate": (0, math.inf),
     "weight_decay": (0, math.inf),
-    **dict.fromkeys(SEEDS, (0, 2**32 - 1)),
+    **dict.fromkeys(SEEDS, SEED_RANGE),
 }
 TYPES: dict[str, tuple[type, ...]] = {
     "str": (str,),

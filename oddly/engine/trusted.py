@@ -12,6 +12,7 @@ from oddly.data.base import LabelledData, Split
 from oddly.data.labels import read_trusted
 from oddly.engine.config import RunConfig
 from oddly.engine.feed import Feed
+from oddly.engine.held_out import rank_in_class
 from oddly.engine.sweep import read_features
 from oddly.errors import InputError
 from oddly.methods import Batch
@@ -74,12 +75,8 @@ def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) ->
         )
     generator = torch.Generator().manual_seed(config.noise_seed + SALT)
     shuffled = torch.randperm(len(data.train), generator=generator)
-    classes = data.true_labels[shuffled]
-    # Each example's rank within its class: sorting by it deals the classes out in turn.
-    ranks = torch.zeros_like(classes)
-    for k in classes.unique():
-        of_class = classes == k
-        ranks[of_class] = torch.arange(int(of_class.sum()))
+    # Sorting by the rank within the class deals the classes out in turn.
+    ranks = rank_in_class(data.true_labels[shuffled])
     return shuffled[ranks.argsort(stable=True)[:number]].sort().values
 
 

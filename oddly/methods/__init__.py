@@ -69,6 +69,11 @@ def settings_of(name: str) -> dict[str, str]:
     return {name: kind for name, kind in kinds if kind.split(" | ")[0] in _PARSERS}
 
 
+def is_setting(name: str) -> bool:
+    """Whether any method has a setting of that name."""
+    return any(name in settings_of(method) for method in METHODS)
+
+
 def read_settings(name: str, method: Method) -> dict[str, Any]:
     """The settings that a method has, given or by default."""
     return {setting: getattr(method, setting) for setting in settings_of(name)}
@@ -77,16 +82,15 @@ def read_settings(name: str, method: Method) -> dict[str, Any]:
 def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[str]]:
     """The method under its settings, and a note for each setting that only other methods know."""
     known = settings_of(name)
-    everywhere = {setting for method in METHODS for setting in settings_of(method)}
     taken: dict[str, Any] = {}
     notes = []
     for setting, value in settings.items():
         if setting in known:
             taken[setting] = _parse(setting, value, known[setting])
-        elif setting in everywhere:
+        elif is_setting(setting):
             notes.append(f"{name} has no setting '{setting}': ignored")
-        else:
-            raise unknown_name(f"setting of {name}", setting, everywhere)
+        else:  # only what this method takes is worth suggesting
+            raise unknown_name(f"setting of {name}", setting, known)
     return METHODS[name](**taken), notes
 
 
@@ -130,6 +134,7 @@ __all__ = [
     "StepOutput",
     "Trusted",
     "build_method",
+    "is_setting",
     "parse_bool",
     "read_settings",
     "settings_of",

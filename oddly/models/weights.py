@@ -38,7 +38,9 @@ def _fetch(name: str) -> dict[str, Tensor]:
 def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name, however a training script has wrapped them."""
     if not path.is_file():
-        raise InputError(f"weights {path}: no such file; or say pretrained, or packaged")
+        raise InputError(
+            f"weights {path}: no such file; or say pretrained (or packaged, of a backbone)"
+        )
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file as load_safetensors

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from oddly.errors import InputError
+from oddly.errors import InputError, count
 from oddly.records.files import (
     TEMPORARY,
     append_row,
@@ -30,6 +30,7 @@ from oddly.records.lock import LOCK
 from oddly.records.tables import VerdictTable, label_column, name_column
 
 FORMAT_VERSION = 1
+OVERWRITE = "--overwrite (in Python overwrite=True)"
 # In the order --overwrite removes them: `done` first, so that no moment shows a finished run with
 # parts missing; config.json last, so that an interrupted removal still looks like a run.
 _FILES = (
@@ -207,7 +208,9 @@ class Run:
 
     def __repr__(self) -> str:
         parts = [str(self.summary.get("method") or self.config.get("method") or "run")]
-        parts.append("finished" if self.is_done else f"unfinished, {len(self.metrics)} epochs")
+        parts.append(
+            "finished" if self.is_done else f"unfinished, {count(len(self.metrics), 'epoch')}"
+        )
         if self.test_accuracy is not None:
             parts.append(f"test accuracy {self.test_accuracy:.2f} %")
         if self.doubt:
@@ -244,10 +247,10 @@ def _check_free(path: Path, overwrite: bool) -> None:
     if present and _find_format(path) is None:
         raise InputError(f"{path} is not empty and holds no run; choose another --out")
     if present and not overwrite and (path / "done").exists():
-        hint = "choose another --out or pass --overwrite"
+        hint = f"choose another --out or pass {OVERWRITE}"
         raise InputError(f"{path} holds a finished run; {hint}")
     if present and not overwrite:
-        hint = "pass --resume to go on or --overwrite"
+        hint = f"pass --resume (resume=True) to go on or {OVERWRITE}"
         raise InputError(f"{path} holds an unfinished run; {hint}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from oddly.errors import count as tell_count
 from oddly.report.data import Curve
 from oddly.report.histogram import ScoreHistogram
 
@@ -135,7 +136,7 @@ def list_bars(data: ScoreHistogram, plane: Plane) -> list[Bar]:
         Bar(
             x=left,
             width=round(right - left, 2),
-            text=f"{count:,} examples: {data.unit} {describe_bin(data, i)}",
+            text=f"{tell_count(count, 'example')}: {data.unit} {describe_bin(data, i)}",
         )
         for i, (left, right, count) in enumerate(zip(places, places[1:], counts, strict=False))
     ]

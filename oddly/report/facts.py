@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from oddly.errors import count
 from oddly.records import Run, config_hash
 from oddly.report.histogram import find_threshold
 from oddly.report.words import NARROW
@@ -25,7 +26,7 @@ def describe_run(said: dict[str, Any]) -> str:
     """How it was trained, in one line."""
     parts = [str(said["method"])] if said.get("method") else []
     parts += [name_model(said)] if said.get("model") else []
-    parts += [f"{said['epochs']} epochs"] if said.get("epochs") else []
+    parts += [count(said["epochs"], "epoch")] if said.get("epochs") else []
     return " · ".join(parts)
 
 

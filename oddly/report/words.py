@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from oddly.errors import count
 from oddly.records import Run
 from oddly.report.histogram import find_percentiles
 
@@ -17,9 +18,10 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     """The run in one sentence."""
     if not run.is_done:
         epoch = run.metrics[-1]["epoch"] if run.metrics else 0
-        of = f" of {run.config['epochs']}" if run.config.get("epochs") else ""
+        of = run.config.get("epochs")
+        many = f"{epoch} of {count(of, 'epoch')}" if of else count(epoch, "epoch")
         way_on = "The command that began it goes on, given --resume."
-        return f"Not finished: {epoch}{of} epochs so far. {way_on}"
+        return f"Not finished: {many} so far. {way_on}"
     if verdicts is None:
         return "This run recorded nothing about single images."
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
@@ -50,7 +52,11 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
         lines.append(f"The aim was percentile {rule['percentile']:g} of them")
         lines[-1] += "." if place is None else f"; {place[0]:.0f}{NARROW}% lie below it."
     if rule.get("epoch") is not None:
-        how = "as asked for" if chosen else "a moment found while training"
+        how = "a moment found while training"
+        if chosen:
+            how = "as asked for"
+        elif rule.get("source") != "sentinels":  # nothing is planted that could tell when
+            how = "3/8 of the epochs, as in the paper"
         lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
     if readmitted := said.get("readmitted"):
         many = "1 image was" if readmitted == 1 else f"{readmitted:,} images were"

@@ -211,7 +211,7 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
         ({"export": ["cleanlabs"]}, "unknown export 'cleanlabs'; did you mean 'cleanlab'"),
         ({"export": "foo"}, "unknown export 'foo'"),
         ({"top": 0}, "--top must be at least 1"),
-        ({"percentil": 5}, "unknown setting of odd 'percentil'; did you mean 'percentile'"),
+        ({"percentil": 5}, "unknown option 'percentil'; did you mean 'percentile'"),
         ({"image_size": 2}, "image_size must be within"),
         ({"backbone": "resnet18", "weights": "gone.pth"}, "weights gone.pth: no such file"),
     ],

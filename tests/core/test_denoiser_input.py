@@ -55,6 +55,43 @@ def test_index_and_labels_of_another_shape(index: tuple[int, ...], labels: tuple
         make().observe(*observed)
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("counterfactual", ["weights", "sentinels", "wrong_label"])
+def test_labels_that_are_no_whole_numbers(kind: torch.dtype, counterfactual: str) -> None:
+    denoiser, index = make(counterfactual=counterfactual), torch.tensor([0, 1])
+    denoiser.plant(index, index)
+    with pytest.raises(InputError, match="labels must be the numbers of classes, as int64, not"):
+        denoiser.observe(index, torch.zeros(2, K), index.to(kind))
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.uint8, torch.bool])
+def test_other_whole_numbers_will_do(kind: torch.dtype) -> None:
+    for counterfactual in ("weights", "wrong_label"):
+        one, other = (make(counterfactual=counterfactual) for _ in range(2))
+        index, logits = torch.tensor([0, 1]), torch.tensor([[0.5, 2.0, 1.0], [0.0, 1.0, 3.0]])
+        one.observe(index, logits, index.to(kind))
+        other.observe(index, logits, index)
+        assert torch.equal(one.ledger.current[:2], other.ledger.current[:2])
+
+
+def test_a_loop_that_never_ends_an_epoch_is_told_once() -> None:
+    toy, denoiser = Toy(), make()
+    everything = torch.arange(N), toy.model(0)(toy.inputs), toy.labels
+    for _ in range(3):
+        denoiser.observe(*everything)
+    with pytest.warns(UserWarning, match="240 observations of 60 examples and no end of"):
+        denoiser.observe(*everything)
+    for _ in range(4):
+        denoiser.observe(*everything)  # a second warning would be an error
+
+
+def test_a_loop_that_ends_its_epochs_is_not() -> None:
+    toy, denoiser = Toy(), make(prune_after=9)
+    for _ in range(8):
+        denoiser.observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
+        denoiser.end_epoch(toy.model(0))
+
+
 @pytest.mark.parametrize("bad", [-1, N])
 def test_an_index_outside_the_examples(bad: int) -> None:
     with pytest.raises(IndexError, match=rf"index {bad} is outside 0\.\.59"):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from oddly.data.listing import count, first_few, natural, storable
-from oddly.errors import shown
+from oddly.data.listing import first_few, natural, storable
+from oddly.errors import count, shown
 
 
 def test_natural_order() -> None:

@@ -85,7 +85,7 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
         ({}, "say what to train on"),
         ({"resume": True}, "--resume needs --out"),
         ({"data": "synthetic", "epochs": "many"}, "epochs takes int"),
-        ({"data": "synthetic", "epochz": 3}, "unknown setting of odd 'epochz'"),
+        ({"data": "synthetic", "epochz": 3}, "unknown option 'epochz'; did you mean 'epochs'"),
         ({"data": "synthetic", "noise": "0.4"}, "noise takes float"),
         ({"data": "synthetic", "percentile": "ten"}, "takes float.*, not 'ten'"),
     ],

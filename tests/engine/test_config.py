@@ -28,6 +28,29 @@ def test_seed_sets_the_seeds_not_named() -> None:
     assert chosen == {"noise_seed": 7, "init_seed": 1, "order_seed": 7} and not settings
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'?"),
+        ({"percentil": 3}, "unknown option 'percentil'; did you mean 'percentile'?"),
+        ({"overwite": True}, "unknown option 'overwite'; did you mean 'overwrite'?"),
+        ({"fold": 3}, "unknown option 'fold'; "),
+        (
+            {"method": "confident_learning", "fold": 3},
+            "unknown option 'fold'; did you mean 'folds'?",
+        ),
+        ({"method": "od", "fold": 3}, "unknown method 'od'; did you mean 'odd'?"),
+        ({"seed": -1}, "seed must be within 0..4294967295; it is -1"),
+        ({"seed": "a"}, "seed takes int, not 'a'"),
+    ],
+)
+def test_a_name_that_nobody_knows_or_a_bad_seed(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sort_options(options)
+    assert str(caught.value).startswith(told) and len(str(caught.value)) < 80
+    assert ("folds" in str(caught.value)) == (options.get("method") == "confident_learning")
+
+
 def test_paths_become_text() -> None:
     assert RunConfig.from_options("cifar10", {"data_dir": Path("a/b")}).data_dir == "a/b"
 
@@ -62,7 +85,7 @@ def test_config_survives_its_file() -> None:
         ({"learning_rate": math.inf}, "learning_rate must be a finite number"),
         ({"weight_decay": -1e-4}, "weight_decay must be"),
         ({"epochs": 5, "warmup": 6.0}, "warmup must be within 0..5; it is 6"),
-        ({"seed": -1}, "noise_seed must be within 0..4294967295; it is -1"),
+        ({"init_seed": -1}, "init_seed must be within 0..4294967295; it is -1"),
         ({"image_size": 2}, "image_size must be within 4..4096"),
         ({"nesterov": 1}, "nesterov takes bool, not 1"),
         ({"model": 8}, "model takes str, not 8"),

@@ -257,10 +257,10 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
 def test_create_refuses_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "run"
     writer = fill(path)
-    with pytest.raises(InputError, match="unfinished run; pass --resume to go on or --overwrite"):
+    with pytest.raises(InputError, match=r"pass --resume \(resume=True\) to go on or --overw"):
         RunWriter.create(path, CONFIG, {})
     writer.finish({})
-    with pytest.raises(InputError, match="finished run; choose another --out or pass --overwrite"):
+    with pytest.raises(InputError, match=r"or pass --overwrite \(in Python overwrite=True\)"):
         RunWriter.create(path, CONFIG, {})
     (path / "mine.txt").touch()
     RunWriter.create(path, CONFIG, {}, overwrite=True)

@@ -60,7 +60,7 @@ def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
     assert " ".join(page.origin).replace(NARROW, " ") == (
         "The threshold was taken from 50,000 random labels drawn from the final layer's weights"
         " (the paper's rule). The aim was percentile 10 of them; 10 % lie below it. It was applied"
-        " after epoch 15, a moment found while training."
+        " after epoch 15, 3/8 of the epochs, as in the paper."
     )
 
 
@@ -71,6 +71,18 @@ def test_words_about_readmission_and_a_frozen_backbone() -> None:
         "Afterwards 1 image was"
     )
     assert len(tell_threshold({"source": "sentinels"}, {"readmitted": 0}, False)) == 1
+
+
+def test_how_the_epoch_was_chosen() -> None:
+    for source, chosen, how in (
+        ("sentinels", False, "a moment found while training"),
+        ("sentinels", True, "as asked for"),
+        ("weights", False, "3/8 of the epochs, as in the paper"),
+        ("weights", True, "as asked for"),
+        ("wrong_label", False, "3/8 of the epochs, as in the paper"),
+    ):
+        lines = tell_threshold({"source": source, "epoch": 3}, {}, chosen)
+        assert lines[1] == f"It was applied after epoch 3, {how}."
     said = {"method": "odd", "model": "feature_head", "backbone": "net", "epochs": 15}
     assert describe_run(said) == "odd · net, frozen, with a head · 15 epochs"
     tuned = {"model": "net", "backbone": "net", "fine_tune": True}

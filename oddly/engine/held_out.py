@@ -1,0 +1,59 @@
+"""A test set for data that bring none: a share of the training examples, kept apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from oddly.data.base import LabelledData
+from oddly.data.labels import read_trusted
+from oddly.engine.config import RunConfig
+from oddly.errors import InputError
+
+SEED = 0x7E57  # the same examples for every method and seed: what differs is not the test
+
+
+def hold_out_test(data: LabelledData, config: RunConfig) -> LabelledData:
+    """The data with a share `config.hold_out`, if any, of every class as the test set.
+
+    It is tested under its given labels, wrong ones included: nobody knows better.
+    """
+    if not config.hold_out:
+        return data
+    if data.test is not None:
+        raise InputError(f"{data.name} has a test set: hold_out is for data without one")
+    free = torch.ones(len(data.train), dtype=torch.bool)
+    if config.trusted is not None and not str(config.trusted).isdecimal():
+        free[read_trusted(data, Path(str(config.trusted)))[0]] = False  # they are to learn from
+    candidates = free.nonzero().flatten()
+    number = round(config.hold_out * len(candidates))
+    if not number:
+        raise InputError(
+            f"{data.name}: {len(candidates):,} examples are too few to hold {config.hold_out:g} of"
+            " them out as a test set"
+        )
+    places = candidates[choose_evenly(data.train.labels[candidates], number)]
+    rest = torch.ones(len(data.train), dtype=torch.bool)
+    rest[places] = False
+    return replace(data.take(rest.nonzero().flatten()), test=data.train.take(places))
+
+
+def choose_evenly(labels: Tensor, number: int) -> Tensor:
+    """Indices of `number` random examples, of every class nearly the same share."""
+    shuffled = torch.randperm(len(labels), generator=torch.Generator().manual_seed(SEED))
+    classes = labels[shuffled]
+    # How deep in its class each lies, 0..1: those within the first tenth are a tenth of it.
+    depth = (rank_in_class(classes) + 0.5) / classes.bincount()[classes]
+    return shuffled[depth.argsort(stable=True)[:number]].sort().values
+
+
+def rank_in_class(classes: Tensor) -> Tensor:
+    """Each example's place among those of its own class, from 0, in the order they come."""
+    ranks = torch.zeros_like(classes)
+    for k in classes.unique():
+        of_class = classes == k
+        ranks[of_class] = torch.arange(int(of_class.sum()))
+    return ranks
