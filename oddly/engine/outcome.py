@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.core import Verdict
-from oddly.core.sentinels import SMALLEST
+from oddly.core.rule import SMALLEST
 from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
