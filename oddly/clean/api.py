@@ -136,6 +136,8 @@ def _begin(
 ) -> tuple[RunConfig, LabelledData]:
     """List the images, choose settings, open the run folder; nothing has been decoded yet."""
     asked, settings = sort_options(options)
+    if asked.get("hold_out"):
+        raise InputError("clean judges every image: leave hold_out out, or train")
     build_method(str(asked.get("method", "odd")), settings)  # a misspelt setting is told at once
     asked |= {"settings": settings, "skip_unreadable": skip_unreadable}
     source = os.path.abspath(os.path.expanduser(str(path)))

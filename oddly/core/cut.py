@@ -47,7 +47,8 @@ def cut_by_sentinels(
 
     A fixed percentile gives recall away where right and wrong labels hardly overlap: there the
     cut is the one with the best estimated F1. It gives most right labels away where a network has
-    hardly learnt (`doubted`): there no more go than the sentinels' upper half says are wrong.
+    hardly learnt (`doubted`): there no more go than the sentinels' upper half says are wrong, and
+    none where that would be nearly all.
     `target_precision` takes the place of the percentile.
     """
     ordered = known_in_order(scores)
@@ -60,13 +61,15 @@ def cut_by_sentinels(
         likely = mixture._replace(rate=(rate + mixture.rate) / 2)
         threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
     elif doubted:
-        threshold = max(threshold, _cut_off(ordered, mixture.rate))
         rate = min(rate, mixture.rate)
     elif best.f1 >= ENOUGH:
         threshold = min(threshold, best.lowest)
     else:
         threshold = lower_into_gap(ordered, threshold)
         rate = _share_above(ordered, threshold)
+    if doubted:
+        most = 0.0 if mixture.hopeless else mixture.rate
+        threshold = max(threshold, _cut_off(ordered, most))
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
     error = 2 * _standard_error(rate, len(ordered))
     # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.

@@ -84,7 +84,10 @@ class Rule:
             raise InputError("counterfactual wrong_label goes with statistic last alone")
         precision = self.target_precision
         if precision is not None and self.counterfactual != "sentinels":
-            raise InputError("target_precision is estimated from sentinels: leave counterfactual")
+            raise InputError(
+                "target_precision is estimated from sentinels: say counterfactual=sentinels (the"
+                f" default from {SMALLEST} examples on)"
+            )
         if precision is not None and not 0 < precision < 1:
             raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import contrast, contrast_needed, doubt_by_size
+from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size
 from oddly.core.sentinels import Scored
 from oddly.errors import InputError
 
@@ -126,16 +126,17 @@ class Verdict:
         )
 
     def tell_doubt(self) -> str | None:
-        """Why not to trust it, and what to do; None where that holds for nothing it removes."""
+        """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""
         if self.counterfactual.source != "sentinels":
             return doubt_by_size(len(self.keep), self.num_removed)
-        if not self.hardly_learnt or not self.num_removed:
+        if not self.hardly_learnt or not (self.num_removed or (self.contrast or 0) < LEARNT):
             return None
+        go = "only the most suspicious go" if self.num_removed else "nothing is removed"
         return (
             "the network has hardly learnt, or has memorised already (contrast"
             f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"
-            " to be trusted, and only the most suspicious go: prune at another epoch,"
-            " train longer or with a better network, or look before you remove anything"
+            f" to be trusted, and {go}: prune at another epoch, train longer or with a better"
+            " network, or look before you remove anything"
         )
 
     def tell_readmitted(self) -> str:
@@ -213,8 +214,7 @@ def judge_by_sentinels(
     """The same by margins, against those of sentinels, with allowance for class and rival.
 
     The examples' scores are shifted in place. `target_precision` sets the cut where that share
-    of the removed is expected to be wrong, and the percentile is then what came of it; so it is
-    where the network has hardly learnt and less is removed.
+    of the removed is expected to be wrong, and the percentile is then what came of it.
     """
     examples = Scored(*(column.cpu() for column in examples))
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
@@ -225,7 +225,7 @@ def judge_by_sentinels(
     threshold, noise_rate = cut_by_sentinels(
         examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
     )
-    if doubted or target_precision is not None:
+    if target_precision is not None:
         percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
     verdict = Verdict(
         keep=EMPTY,

@@ -48,7 +48,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     if len(kept) < len(labels):
         note += f"; {count(len(labels) - len(kept), 'example')} removed"
         data, labels = data.take(kept), labels[kept]
-    if data.decided is not None:
+    if data.decided is not None and data.decided.any():
         note += f"; {count(int(data.decided.sum()), 'label')} decided by a person, left alone"
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
 

@@ -186,8 +186,10 @@ def add_noise(data: LabelledData, kind: str, rate: float, generator: Generator) 
     if not 0 <= rate <= 1:  # NaN fails this too
         raise InputError(f"noise rate {rate} is outside 0..1")
     truth = data.train.labels if data.true_labels is None else data.true_labels
-    noisy = data.with_given_labels(NOISES[kind](data, rate, generator))
-    return replace(noisy, true_labels=truth)
+    labels = NOISES[kind](data, rate, generator)
+    if data.decided is not None:  # vouched for by a person: noise would make that a lie
+        labels = torch.where(data.decided, data.train.labels, labels)
+    return replace(data.with_given_labels(labels), true_labels=truth)
 
 
 def error_rate(data: LabelledData) -> float | None:

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.core import Verdict
-from oddly.core.rule import SMALLEST
 from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
@@ -29,6 +28,8 @@ from oddly.records import (
     score_verdict,
     write_atomic,
 )
+
+ENOUGH = 300  # examples for an estimate: with fewer it was never measured
 
 
 def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
@@ -141,7 +142,7 @@ def describe_verdict(
         return {**dict.fromkeys(names), "spared_classes": [], **said}
     spared = [class_names[k] for k in verdict.spared_classes]
     # From a handful of planted labels follows no share of wrong ones, and no spread.
-    few = ("estimated_noise", "contrast") if len(verdict.keep) < SMALLEST else ()
+    few = ("estimated_noise", "contrast") if len(verdict.keep) < ENOUGH else ()
     return {**verdict.summary(), "spared_classes": spared, **dict.fromkeys(few)}
 
 

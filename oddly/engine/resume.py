@@ -86,9 +86,11 @@ def _same_version(folder: Path) -> Iterator[None]:
     """Config and data agree, so whatever does not fit was saved by other code than this."""
     try:
         yield
-    except torch.OutOfMemoryError:
+    except (InputError, torch.OutOfMemoryError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "state_dict" not in str(error):
+            raise  # the device's, not the file's
         raise InputError(
             f"the checkpoint in {folder} was written by another version of oddly and cannot be"
             " continued; start again with --overwrite"

@@ -68,6 +68,11 @@ def _take(folder: Path) -> int | None:
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except FileNotFoundError:  # the folder went just now
             continue
+        except PermissionError:  # another user's lock, which may still be asked; or read only
+            try:
+                descriptor = os.open(folder / LOCK, os.O_RDONLY)
+            except OSError:
+                return None
         except OSError:  # a folder that may only be read
             return None
         try:

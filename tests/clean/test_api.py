@@ -260,6 +260,8 @@ def test_bad_sources(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             oddly.clean(tmp_path / name, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError, match="clean judges every image"):
+        oddly.clean(tmp_path / "photos", tmp_path / "held", hold_out=0.2)
     with pytest.raises(InputError, match="say what to clean"):
         oddly.clean()
     with pytest.raises(InputError, match="not empty and holds no run"):

@@ -270,6 +270,24 @@ def test_where_right_and_wrong_are_nearly_alike_doubt_spares_the_right_ones(
         assert low <= rate <= high
 
 
+@pytest.mark.parametrize("target_precision", [None, 0.5])
+@pytest.mark.parametrize("num_classes", [2, 3, 10, 100])
+def test_a_network_that_has_learnt_nothing_removes_nothing(
+    num_classes: int, target_precision: float | None
+) -> None:
+    options = {"target_precision": target_precision, "doubted": True}
+    drawn = draw_mixture(0.2, num_classes, apart=0.0, **options)  # type: ignore[arg-type]
+    assert not drawn.flagged.any()
+
+
+def test_doubt_limits_a_target_precision_too() -> None:
+    bold, shy = (
+        draw_mixture(0.2, 10, apart=1.0, target_precision=0.3, doubted=doubted)
+        for doubted in (False, True)
+    )
+    assert shy.flagged.float().mean() < 0.8 * bold.flagged.float().mean()
+
+
 def test_doubt_never_removes_more() -> None:
     """Not where right and wrong lie far apart, nor where nothing looks wrong."""
     for noise in (0.0, 0.3):

@@ -169,9 +169,12 @@ def test_a_verdict_that_is_not_to_be_trusted_says_so() -> None:
 
 
 def test_where_nothing_is_removed_nothing_is_doubted() -> None:
-    verdict = replace(judged(), contrast=3.0, keep=torch.ones(40_000, dtype=torch.bool))
+    keep = torch.ones(40_000, dtype=torch.bool)
+    verdict = replace(judged(), contrast=7.0, contrast_needed=8.0, keep=keep)
     assert verdict.hardly_learnt and verdict.tell_doubt() is None
     assert "\n" not in str(verdict)
+    blind = replace(verdict, contrast=6.4)  # too little for any network: "0 removed" is no news
+    assert "not to be trusted, and nothing is removed: " in str(blind)
 
 
 def test_the_doubt_stays_with_what_comes_back_and_with_what_was_saved() -> None:

@@ -185,6 +185,15 @@ def test_known_truth_is_kept_when_noise_is_added_twice() -> None:
     assert 0.3 < (error_rate(twice) or 0) < 0.4  # .2 + .2, less what met twice
 
 
+@pytest.mark.parametrize("kind", ["uniform", "pair", "instance"])
+def test_what_a_person_decided_stays(kind: str) -> None:
+    data = synthetic(num_classes=10, per_class=20)
+    data = replace(data, decided=torch.arange(200) < 100)
+    noisy = add_noise(data, kind, 0.5, Generator().manual_seed(0)).train.labels
+    changed = noisy != data.train.labels
+    assert not changed[:100].any() and changed[100:].any()
+
+
 def test_error_rate_without_truth_is_unknown() -> None:
     assert error_rate(replace(synthetic(), true_labels=None)) is None
 
