@@ -111,9 +111,9 @@ def test_a_doubted_verdict_on_files_names_the_command_that_may_do_better(
 def test_where_to_look_is_said_where_there_is_something_to_see(
     oddly: Command, tmp_path: Path
 ) -> None:
-    out = tmp_path / "odd"
+    out = tmp_path / "my run"
     _, told, _ = oddly("train", "synthetic", *QUICK, "--noise", 0.4, "--out", out)
-    assert told.splitlines()[-1] == f"look        oddly review {out}"
+    assert told.splitlines()[-1] == f"look        oddly review '{out}'"
     assert len(Session(Run(out)).suspects)  # it can be looked at
     command = ("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", tmp_path / "erm")
     assert "oddly review" not in oddly(*command)[1]

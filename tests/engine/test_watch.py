@@ -83,9 +83,9 @@ def test_a_verdict_is_told(tmp_path: Path) -> None:
     assert len(notes) == 3
 
 
-def digits_notes(folder: Path, epochs: int) -> tuple[Run, list[str]]:
+def digits_notes(folder: Path, epochs: int, noise: float = 0.4) -> tuple[Run, list[str]]:
     diary = Diary()
-    options: dict[str, Any] = {"noise": 0.4, "device": "cpu", "epochs": epochs}
+    options: dict[str, Any] = {"noise": noise, "device": "cpu", "epochs": epochs}
     run = train("digits", folder, watcher=diary, **options)
     return run, [line[1] for line in diary.lines if line[0] == "note"]
 
@@ -105,6 +105,12 @@ def test_a_network_that_has_learnt_is_not_doubted(tmp_path: Path) -> None:
     assert run.summary["precision"] > 0.9 and run.summary["contrast"] > LEARNT
     assert run.summary["doubt"] is None and run.doubt is None
     assert not any("hardly" in note for note in notes)
+
+
+def test_more_than_half_removed_is_told_of_though_it_is_believed(tmp_path: Path) -> None:
+    run, notes = digits_notes(tmp_path, epochs=12, noise=0.7)
+    assert run.doubt is None and run.summary["precision"] > 0.9
+    assert sum(note.startswith("more than half are removed: unless most") for note in notes) == 1
 
 
 def test_spared_classes_are_named(tmp_path: Path) -> None:
