@@ -27,6 +27,8 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
     if run.counterfactual is None:
         return f"A run without a verdict: none of {examples:,} labels was judged."
+    if not removed and run.doubt:
+        return f"Nothing can be said of {examples:,} labels: the network has hardly learnt."
     if not removed:
         return f"No label of {examples:,} stands out: each looks better than a random one."
     one = removed == 1

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
+from oddly.engine.api import train
 from oddly.records import Run, RunWriter, VerdictTable
 from oddly.report import write_report
 
@@ -243,3 +245,15 @@ def test_a_doubt_is_shown_where_there_is_one(made_up_run: Callable[..., Run]) ->
     shown = '<p class="doubt" role="note">The network &lt;b&gt;dozed&lt;/b&gt;, look first.</p>'
     assert text.count(shown) == 1
     assert "no better than random, but this is not to be trusted." in text
+
+
+def test_no_suspect_of_a_network_that_learnt_nothing_is_no_praise(tmp_path: Path) -> None:
+    learnt = {"nothing": 0.0, "enough": 0.05}
+    options: dict[str, Any] = {"epochs": 8, "device": "cpu"}
+    texts = {
+        name: render(train("digits", tmp_path / name, learning_rate=rate, **options))[0]
+        for name, rate in learnt.items()
+    }
+    assert "Nothing can be said of 1,437 labels" in texts["nothing"]
+    assert "stands out" not in texts["nothing"]
+    assert "Nothing can be said" not in texts["enough"]
