@@ -146,7 +146,7 @@ class Runner:
             return {}
         located, at = self.located(config), self.size.prune_after
         data = prepare_data(located, self.load(config))
-        return {e: look(folder, e, data, located, sweep=e == at) for e in there}
+        return {e: look(folder, e, data, located, decisive=e == at) for e in there}
 
     def keep_looks(self, config: RunConfig, folder: Path, epochs: Collection[int]) -> None:
         """Store what an unfinished run's losses have shown so far: figures are read off it."""

@@ -32,18 +32,19 @@ SWEPT = ("threshold", "removed", "precision", "recall", "f1", "refused")
 
 
 def look(
-    folder: Path, epoch: int, data: LabelledData, config: RunConfig, sweep: bool = False
+    folder: Path, epoch: int, data: LabelledData, config: RunConfig, decisive: bool = False
 ) -> dict[str, Any]:
     """Losses of epoch `epoch` against q_n: histograms, KS distances, what each p would remove.
 
-    `data`: under the given labels the run was trained with. `sweep`: what p = 10 would remove by
-    the losses of a sweep after the epoch, without augmentation and in evaluation mode, is added:
-    the paper does not say which losses it takes.
+    `data`: under the given labels the run was trained with. `decisive`, at E itself, adds two
+    things: what p = 10 would remove by the losses of a sweep after the epoch, without augmentation
+    and in evaluation mode (the paper does not say which losses it takes), and which examples go
+    from data taken for clean (figure 2 shows them).
     """
     state = load_checkpoint(folder, milestone_path(folder, epoch).name)
     if state is None:
         raise InputError(f"{folder} has kept no checkpoint of epoch {epoch}")
-    network = _restore(state["model"], data, config, sweep)
+    network = _restore(state["model"], data, config, decisive)
     losses = state["method"]["denoiser"]["ledger"]["values"]
     drawn = Counterfactual.from_losses(_draw(network, data, config), "weights")
     wrong = torch.zeros(len(losses), dtype=torch.bool)
@@ -56,10 +57,10 @@ def look(
         "ks_noise_simulated": ks_distance(groups["noise"], groups["simulated"]),
         "ks_noise_normal": ks_distance(groups["noise"], groups["normal"]),
         "by_percentile": {
-            f"{p:g}": _judge(losses, drawn, p, epoch, data, wrong) for p in PERCENTILES
+            f"{p:g}": _judge(losses, drawn, p, epoch, data, wrong, decisive) for p in PERCENTILES
         },
     }
-    if sweep:
+    if decisive:
         swept = _sweep(network, data, config)
         judged = _judge(swept, drawn, PAPER_PERCENTILE, epoch, data, wrong)
         found["sweep"] = {name: judged[name] for name in SWEPT if name in judged}
@@ -97,6 +98,7 @@ def _judge(
     epoch: int,
     data: LabelledData,
     wrong: Tensor,
+    decisive: bool = False,
 ) -> dict[str, Any]:
     try:
         labels = data.train.labels
@@ -105,19 +107,17 @@ def _judge(
     except InputError as error:  # every loss above the threshold: too early for this p
         return {"refused": str(error)}
     scored = score_verdict(verdict.keep.numpy(), verdict.scores.numpy(), wrong.numpy())
+    named = decisive and percentile == PAPER_PERCENTILE and not bool(wrong.any())
     return {
         "threshold": verdict.threshold,
         "removed": verdict.removed_fraction,
         "precision": scored["precision"],
         "recall": scored["recall"],
         "f1": scored["f1"],
-    } | _name_removed(verdict, wrong)
+    } | (_name_removed(verdict) if named else {})
 
 
-def _name_removed(verdict: Verdict, wrong: Tensor) -> dict[str, Any]:
-    """Which examples go from data taken for clean, at the paper's p: figure 2 shows them."""
-    if verdict.percentile != PAPER_PERCENTILE or bool(wrong.any()):
-        return {}
+def _name_removed(verdict: Verdict) -> dict[str, Any]:
     removed = verdict.removed
     return {"indices": removed.tolist(), "labels": verdict.labels[removed].tolist()}
 

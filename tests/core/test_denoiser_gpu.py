@@ -17,6 +17,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("counterfactual", PERCENTILES)
 @pytest.mark.parametrize("host", [True, False])
 @pytest.mark.parametrize("enough", [1, 2 * N, 10 * N])
+@pytest.mark.filterwarnings("ignore:.*no end of an epoch")  # six rounds are one epoch here
 def test_no_step_waits_for_the_gpu(
     host: bool, counterfactual: str, enough: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from oddly.experiments import EXPERIMENTS
 from oddly.experiments.base import Cell, Filled, Job, PaperNumber, fill, missing_jobs
 from oddly.experiments.results import Store, run_name
 from oddly.experiments.runner import Runner
-from oddly.experiments.sizes import FULL, Size
+from oddly.experiments.sizes import FAST, FULL, Size
 from oddly.experiments.table1_cifar_uniform import PAPER, cells
 
 TINY = Size(
@@ -54,12 +54,23 @@ def test_every_cell_of_every_size_can_be_planned(name: str) -> None:
 
 def test_table1_holds_the_papers_numbers() -> None:
     table = {(cell.row, cell.column): cell for cell in cells(FULL, 1)}
-    assert len(table) == 9 * 6
+    assert len(table) == 9 * 6 + 2
     assert table["ODD", "CIFAR-100 40 %"].paper == PaperNumber(72.4, 0.4)
     assert table["ERM", "CIFAR-10 20 %"].paper == PaperNumber(88.5, 0.1)
     assert table["MentorNet", "CIFAR-10 40 %"].paper == PaperNumber(89.0)
     assert table["GCE", "CIFAR-10 0 %"].paper is None
     assert sum(number is not None for row in PAPER.values() for number in row) == 40
+
+
+def test_dropout_is_on_but_in_two_rows() -> None:
+    jobs = {cell.row: cell.jobs[0] for cell in cells(FULL, 1) if cell.column == "CIFAR-100 40 %"}
+    without = {row for row, job in jobs.items() if job.config.dropout == 0}
+    assert without == {"ODD, no dropout", "ODD + mixup, no dropout"}
+    trunk = jobs["ODD, no dropout"].trunk
+    assert trunk and trunk == jobs["ODD + mixup, no dropout"].trunk and trunk.dropout == 0
+    assert all(job.config.dropout == 0.3 for row, job in jobs.items() if row not in without)
+    # What has no dropout has no such rows.
+    assert len(list(cells(FAST, 1))) == 9 * 6
 
 
 def test_table1_begins_with_the_most_valuable(nothing_stored: Store) -> None:
@@ -113,9 +124,9 @@ def test_a_filled_cell_by_hand() -> None:
 
 
 def test_changes_of_the_recipe_are_other_runs() -> None:
-    changed = FULL.changed({"dropout": "0.3", "prune_after": "60", "nesterov": "no"})
+    changed = FULL.changed({"dropout": "0.1", "prune_after": "60", "nesterov": "no"})
     config = changed.paper("cifar100", noise=0.4)
-    assert config.dropout == 0.3 and not config.nesterov and config.settings["prune_after"] == 60
+    assert config.dropout == 0.1 and not config.nesterov and config.settings["prune_after"] == 60
     assert run_name(config) != run_name(FULL.paper("cifar100", noise=0.4))
     assert FULL.config("cifar100", method="odd").settings == {}  # E of our default is found
     blanked = FULL.changed({"cutout": "8", "mirror_test": "yes"}).trunk("cifar10")
