@@ -229,6 +229,23 @@ def test_a_snapshot_says_what_a_run_would_have_done(runner: Runner, tmp_path: Pa
     assert seen["removed"] == pytest.approx(direct["removed_fraction"])
 
 
+def test_only_at_e_and_of_clean_labels_are_the_removed_named(runner: Runner) -> None:
+    """Thousands of indices per look would not be a small file."""
+    clean, noisy = TINY.trunk("synthetic", 0), TINY.trunk("synthetic", 0, **NOISE)
+    for trunk, named in ((clean, ["3"]), (noisy, [])):
+        runner.train(Job(trunk, until=3, snapshots=(2, 3)))
+        result = runner.store.find(trunk)
+        assert result is not None
+        verdicts = {epoch: look["by_percentile"] for epoch, look in result.snapshots.items()}
+        assert [epoch for epoch, by in verdicts.items() if "indices" in by["10"]] == named
+        assert not any("indices" in by["30"] for by in verdicts.values())
+    told = runner.store.find(clean)
+    assert told is not None
+    at_e = told.snapshots["3"]["by_percentile"]["10"]
+    assert len(at_e["indices"]) == len(at_e["labels"])
+    assert len(at_e["indices"]) == round(at_e["removed"] * len(prepare_data(clean).train))
+
+
 def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None:
     """Its losses are those of the saved network on the training images as they are."""
     trunk = TINY.trunk("synthetic", 0, **NOISE)
