@@ -20,6 +20,7 @@ from oddly.core.rule import (
     PASSES,
     Rule,
     check_batch,
+    check_setup,
     usual_counterfactual,
     warn_unclosed,
     warn_unless_kept,
@@ -44,6 +45,7 @@ class Denoiser:
                 denoiser.observe(index, logits, labels)
                 ...                               # your loss, backward, step
             verdict = denoiser.end_epoch(model)   # a Verdict once, after epoch E
+        verdict = denoiser.judge_now(model)       # that one, or now: had you stopped before E
 
     `counterfactual` is what a label is compared with:
 
@@ -80,7 +82,7 @@ class Denoiser:
         strict: bool = False,
         sampler: KeepSampler | None = None,
     ) -> None:
-        _check(examples, num_classes, draws)
+        check_setup(examples, num_classes, draws)
         dataset = None if isinstance(examples, int) else examples
         num_examples = examples if isinstance(examples, int) else len(examples)
         self.rule = Rule.choose(
@@ -189,14 +191,22 @@ class Denoiser:
             self.ledger.close_epoch(weight)
             if self.wrong_labels:
                 self.wrong_labels.ledger.close_epoch()
-            if not self._is_time():
-                return None
-            self.verdict = self._judge(model)
-            self.sampler.set_keep(self.verdict.keep)
-            if self._dataset is not None:
-                self._dataset.restore()
-            if self.warns and (doubt := self.verdict.tell_doubt()):
-                warnings.warn(doubt, stacklevel=2)
+            return self._conclude(model) if self._is_time() else None
+
+    def judge_now(self, model: nn.Module) -> Verdict:
+        """The verdict, if need be by the epochs so far: where training is stopped before E."""
+        if self.verdict is None and not self.epoch:
+            raise InputError("there is nothing to judge by before the first epoch has ended")
+        with self.stopwatch(self._observed["labels"].device):
+            return self.verdict or self._conclude(model)
+
+    def _conclude(self, model: nn.Module) -> Verdict:
+        self.verdict = self._judge(model)
+        self.sampler.set_keep(self.verdict.keep)
+        if self._dataset is not None:
+            self._dataset.restore()
+        if self.warns and (doubt := self.verdict.tell_doubt()):
+            warnings.warn(doubt, stacklevel=3)
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:
@@ -287,13 +297,3 @@ class Denoiser:
         if count_ranks() > 1:
             dist.broadcast(drawn, 0)  # one threshold, also where ranks run on unlike devices
         return drawn
-
-
-def _check(examples: object, num_classes: int, draws: int) -> None:
-    if not isinstance(examples, int | IndexedDataset):
-        kind = type(examples).__name__
-        raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
-    if num_classes < 2:
-        raise InputError(f"there must be at least 2 classes, not {num_classes}")
-    if draws < 1:
-        raise InputError(f"draws must be at least 1, not {draws}")

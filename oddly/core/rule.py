@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from oddly.core.indexed import IndexedDataset
 from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
@@ -90,6 +91,17 @@ class Rule:
             )
         if precision is not None and not 0 < precision < 1:
             raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
+
+
+def check_setup(examples: object, num_classes: int, draws: int) -> None:
+    """Refuse what a `Denoiser` cannot be made of."""
+    if not isinstance(examples, int | IndexedDataset):
+        kind = type(examples).__name__
+        raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
+    if num_classes < 2:
+        raise InputError(f"there must be at least 2 classes, not {num_classes}")
+    if draws < 1:
+        raise InputError(f"draws must be at least 1, not {draws}")
 
 
 def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:

@@ -98,6 +98,22 @@ class Feed:
             warn_user(f"{unseen} of {len(verdict.keep)} examples were never seen: they are kept")
         return verdict
 
+    def conclude(self, model: nn.Module, stopped: bool) -> Verdict | None:
+        """When training is over: where it was stopped before E, a verdict by what there was."""
+        if self.denoiser.verdict is not None:
+            return None
+        if not stopped or not self.denoiser.epoch:
+            warn_user(
+                "training ended before there was a verdict on the labels: say with epochs= how many"
+                " epochs it really takes, or with prune_after= when to judge"
+            )
+            return None
+        try:
+            return self.denoiser.judge_now(model)
+        except InputError as error:  # no reason to lose a finished training
+            warn_user(f"training was stopped before there was a verdict on the labels: {error}")
+            return None
+
     # To have these tells Lightning that an epoch broken off goes on where it was.
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -136,13 +152,3 @@ def warn_user(text: str) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in TRAINERS:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, stacklevel=level)
-
-
-def warn_without(feed: Feed | None) -> None:
-    """Tell whoever stopped before E."""
-    if feed and feed.denoiser.verdict is None:
-        warnings.warn(
-            "training ended before there was a verdict on the labels: say with epochs= how many"
-            " epochs it really takes, or with prune_after= when to judge",
-            stacklevel=3,
-        )

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import LABEL_KEYS, find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, check_options, count_epochs, warn_user, warn_without
+from oddly.integrations.feed import Feed, check_options, count_epochs, warn_user
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -123,11 +123,16 @@ class _Epochs(TrainerCallback):
             feed.write(folder, args.process_index)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        warn_without(self.trainer._oddly_feed)
+        if feed := self.trainer._oddly_feed:
+            stopped = state.global_step < state.max_steps  # by EarlyStoppingCallback, say
+            self._tell(feed.conclude(cast(nn.Module, self.trainer.model), stopped))
 
     def _finish(self, epochs: int) -> None:
-        feed, model = self.trainer._oddly_feed, cast(nn.Module, self.trainer.model)
-        if feed and (verdict := feed.finish(epochs, model)):
+        if feed := self.trainer._oddly_feed:
+            self._tell(feed.finish(epochs, cast(nn.Module, self.trainer.model)))
+
+    def _tell(self, verdict: Verdict | None) -> None:
+        if verdict:
             self.trainer.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
             if self.trainer.is_world_process_zero() and (doubt := verdict.tell_doubt()):
                 warn_user(doubt)

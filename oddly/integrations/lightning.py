@@ -11,14 +11,7 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import (
-    Feed,
-    beside,
-    check_options,
-    count_epochs,
-    warn_user,
-    warn_without,
-)
+from oddly.integrations.feed import Feed, beside, check_options, count_epochs, warn_user
 
 try:
     from lightning.pytorch import Callback
@@ -118,13 +111,12 @@ class Denoise(Callback):
         self._finish(trainer.current_epoch + 1, model)  # one broken off, too
 
     def _finish(self, epochs: int, model: Any) -> None:
-        if self._feed and self._active and (verdict := self._feed.finish(epochs, model)):
-            rank_zero_info(verdict.tell_removed())
-            if doubt := verdict.tell_doubt():
-                rank_zero_only(warn_user)(doubt)
+        if self._feed and self._active:
+            _tell(self._feed.finish(epochs, model))
 
     def on_train_end(self, trainer: Any, model: Any) -> None:
-        warn_without(self._feed if self._active else None)
+        if self._feed and self._active:  # should_stop: by EarlyStopping, not by a limit
+            _tell(self._feed.conclude(model, trainer.should_stop))
 
     def state_dict(self) -> dict[str, Any]:
         return self._feed.save() if self._feed else self._saved
@@ -132,6 +124,13 @@ class Denoise(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         if self._stage == "fit" or not self._feed:  # a test needs the weights alone
             self._saved = state_dict
+
+
+def _tell(verdict: Verdict | None) -> None:
+    if verdict:
+        rank_zero_info(verdict.tell_removed())
+        if doubt := verdict.tell_doubt():
+            rank_zero_only(warn_user)(doubt)
 
 
 def _find_source(trainer: Any) -> Any:

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from oddly.core import Denoiser, KeepSampler, draw_losses
 from oddly.core.ledger import STATISTICS
+from oddly.errors import InputError
 from tests.core.toy import K, N, Toy, make
 from tests.reference import ledger as twin
 
@@ -55,6 +56,22 @@ def test_losses_and_threshold_are_the_twins(statistic: str) -> None:
     np.testing.assert_allclose(verdict.losses.numpy(), expected, rtol=1e-5, atol=1e-6)
     drawn = draw_losses(toy.model(2), 999, torch.Generator().manual_seed(5))
     assert verdict.threshold == pytest.approx(np.percentile(drawn.numpy(), 30.0), rel=1e-5)
+
+
+def test_who_stops_before_e_can_have_the_verdict_now() -> None:
+    toy, planned, stopped = Toy(), make(prune_after=2), make(prune_after=5)
+    with pytest.raises(InputError, match="nothing to judge by before the first epoch has ended"):
+        stopped.judge_now(toy.model(0))
+    toy.run(planned, 2)
+    toy.run(stopped, 2)
+    assert stopped.verdict is None and planned.verdict is not None
+    verdict = stopped.judge_now(toy.model(1))
+    assert verdict is stopped.verdict and verdict.epoch == 2
+    assert torch.equal(verdict.scores, planned.verdict.scores)
+    assert verdict.removed.tolist() == planned.verdict.removed.tolist() != []
+    assert len(stopped.sampler) == N - verdict.num_removed
+    assert stopped.judge_now(toy.model(4)) is verdict  # it stands
+    assert planned.judge_now(toy.model(4)) is planned.verdict
 
 
 def test_returns_a_verdict_at_the_end_of_epoch_e_only() -> None:

@@ -126,6 +126,20 @@ def test_the_dataset_is_planted_and_restored(prune_after: int | None) -> None:
     assert torch.equal(denoiser.verdict.labels.long(), toy.labels)
 
 
+def test_a_verdict_before_its_time_restores_the_labels_too() -> None:
+    toy = Toy()
+    data = IndexedDataset(TensorDataset(toy.inputs, toy.labels))
+    denoiser = planting(examples=data, epochs=9, prune_after=9)
+    inputs, labels, index = next(iter(DataLoader(data, N, sampler=denoiser.sampler)))
+    assert not torch.equal(labels, toy.labels[index])
+    denoiser.observe(index, toy.model(1)(inputs), labels)
+    assert denoiser.end_epoch(toy.model(1)) is None
+    verdict = denoiser.judge_now(toy.model(1))
+    assert torch.equal(verdict.labels.long(), toy.labels)
+    _, labels, index = next(iter(DataLoader(data, N)))
+    assert torch.equal(labels, toy.labels[index])
+
+
 @pytest.mark.slow
 def test_persistent_workers_see_the_restored_labels() -> None:
     toy = Toy()

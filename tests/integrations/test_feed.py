@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from oddly.core import denoise
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, beside, check_options, count_epochs, warn_without
+from oddly.integrations.feed import Feed, beside, check_options, count_epochs
 from tests.integrations.toy import BATCH, K, N, given_set
 
 
@@ -81,8 +81,34 @@ def test_whoever_was_never_seen_is_counted() -> None:
 
 
 def test_no_verdict_and_what_to_do_about_it() -> None:
-    with pytest.warns(UserWarning, match="before there was a verdict .*epochs=.*prune_after="):
-        warn_without(make_feed())
+    feed = make_feed(prune_after=2)
+    for stopped in (False, True):  # nor is there anything to judge by before an epoch has ended
+        with pytest.warns(UserWarning, match="before there was a verdict .*epochs=.*prune_after="):
+            assert feed.conclude(nn.Identity(), stopped) is None
+
+
+@pytest.mark.filterwarnings("ignore:the network has hardly learnt")
+def test_who_stops_before_e_gets_a_verdict_by_what_there_was() -> None:
+    stopped, planned = make_feed(prune_after=5), make_feed(prune_after=1)
+    for feed in (stopped, planned):
+        for number, (_, labels) in enumerate(feed):
+            feed.observe(feed.indices[number], torch.eye(K)[labels] * 5, labels)
+    expected = planned.finish(1, nn.Identity())
+    assert stopped.finish(1, nn.Identity()) is None
+    verdict = stopped.conclude(nn.Identity(), stopped=True)
+    assert verdict is not None and expected is not None and verdict.epoch == 1
+    assert torch.equal(verdict.keep, expected.keep)
+    assert torch.equal(verdict.scores, expected.scores)
+    assert stopped.conclude(nn.Identity(), stopped=True) is None  # it is there already
+
+
+def test_a_verdict_that_cannot_be_is_no_reason_to_lose_a_training() -> None:
+    feed = make_feed(prune_after=5, counterfactual="weights")
+    for number, (_, labels) in enumerate(feed):
+        feed.observe(feed.indices[number], torch.zeros(len(labels), K), labels)
+    feed.finish(1, nn.Identity())
+    with pytest.warns(UserWarning, match="stopped before there was a verdict on the labels: "):
+        assert feed.conclude(nn.Identity(), stopped=True) is None  # it has no final layer
 
 
 def test_a_checkpoint_of_fewer_processes(tmp_path: Path) -> None:

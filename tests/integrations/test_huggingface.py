@@ -193,15 +193,29 @@ def test_a_dataset_of_the_hub_and_classes_from_the_model(tmp_path: Path) -> None
     assert recall > 0.9
 
 
-def test_who_stops_early_is_told(tmp_path: Path) -> None:
-    class Stop(transformers.TrainerCallback):
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            control.should_training_stop = True
+class Stop(transformers.TrainerCallback):
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
 
-    trainer = make_trainer(tmp_path)
-    trainer.add_callback(Stop())
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_training_stop = round(state.epoch) >= self.epochs
+
+
+def test_who_stops_early_gets_a_verdict_all_the_same(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, denoise={"num_classes": K, "prune_after": 8})
+    trainer.add_callback(Stop(3))
+    trainer.train()
+    assert trainer.verdict is not None and trainer.verdict.epoch == 3
+    _, given, true = make_blobs()
+    precision, recall = score(trainer.verdict.keep, given, true)
+    assert precision > 0.9 and recall > 0.9
+    assert trainer.state.log_history[-1]["removed"] == trainer.verdict.num_removed
+
+
+def test_who_ends_before_e_is_told(tmp_path: Path) -> None:
+    late = {"num_classes": K, "epochs": 100, "prune_after": 100}
     with pytest.warns(UserWarning, match="training ended before there was a verdict"):
-        trainer.train()
+        make_trainer(tmp_path, denoise=late, num_train_epochs=1).train()
 
 
 def test_who_hardly_learns_is_told_where_train_was_called(tmp_path: Path) -> None:

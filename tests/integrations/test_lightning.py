@@ -224,14 +224,20 @@ def test_debugging_is_left_alone(flag: dict[str, Any]) -> None:
     assert module.seen
 
 
-def test_who_stops_early_is_told() -> None:
+def test_who_stops_early_gets_a_verdict_all_the_same() -> None:
     class Stop(lightning.Callback):
         def on_train_epoch_end(self, trainer: Any, *_: Any) -> None:
-            trainer.should_stop = True
+            trainer.should_stop = trainer.current_epoch == 2
 
+    denoise = Denoise(K, prune_after=8)
+    make_trainer(denoise, Stop()).fit(Blobs(), train_loader())
+    assert denoise.verdict is not None and denoise.verdict.epoch == 3
+
+
+def test_who_ends_before_e_is_told() -> None:
+    denoise = Denoise(K, epochs=100, prune_after=100)
     with pytest.warns(UserWarning, match="training ended before there was a verdict"):
-        denoise = Denoise(K)
-        make_trainer(denoise, Stop()).fit(Blobs(), train_loader())
+        make_trainer(denoise, max_epochs=1).fit(Blobs(), train_loader())
     assert denoise.verdict is None
 
 
