@@ -44,7 +44,7 @@ BY_VALUE = (
     *("CIFAR-100 0 %", "CIFAR-10 0 %"),
 )
 FIRST = ("ERM", "ODD", "ODD + mixup", "ODD (our default)")
-OTHERS = {"mixup": "mixup", "GCE": "gce", "Luo": "luo", "Ren": "ren", "MentorNet": "mentornet"}
+OTHERS = {"mixup": "mixup", "GCE": "gce", "Luo": "luo", "Ren": "ren", "MentorNet": "mentornet_dd"}
 TRUSTED = 1000  # labels known to be clean, for the rows the paper marks with a star
 NO_DROPOUT = ", no dropout"
 SMALL_CELLS = [(row, "CIFAR-10 40 %") for row in FIRST[:2]]

@@ -16,6 +16,7 @@ from oddly.experiments.results import Store, run_name
 from oddly.experiments.runner import Runner
 from oddly.experiments.sizes import FAST, FULL, Size
 from oddly.experiments.table1_cifar_uniform import PAPER, cells
+from oddly.methods import METHODS
 
 TINY = Size(
     "tiny",
@@ -62,13 +63,18 @@ def test_table1_holds_the_papers_numbers() -> None:
     assert sum(number is not None for row in PAPER.values() for number in row) == 40
 
 
-def test_dropout_is_on_but_in_two_rows() -> None:
+def test_dropout_is_on_but_in_two_rows_and_trusted_labels_where_the_paper_has_a_star() -> None:
     jobs = {cell.row: cell.jobs[0] for cell in cells(FULL, 1) if cell.column == "CIFAR-100 40 %"}
     without = {row for row, job in jobs.items() if job.config.dropout == 0}
     assert without == {"ODD, no dropout", "ODD + mixup, no dropout"}
     trunk = jobs["ODD, no dropout"].trunk
     assert trunk and trunk == jobs["ODD + mixup, no dropout"].trunk and trunk.dropout == 0
     assert all(job.config.dropout == 0.3 for row, job in jobs.items() if row not in without)
+    # The paper's star: these learn from labels known to be clean, and no others are given any.
+    trusted = {row for row, job in jobs.items() if job.config.trusted}
+    assert trusted == {"Ren", "MentorNet"}
+    for row, job in jobs.items():
+        assert METHODS[job.config.method].needs_trusted_labels == (row in trusted)
     # What has no dropout has no such rows.
     assert len(list(cells(FAST, 1))) == 9 * 6
 
