@@ -25,6 +25,8 @@ from oddly.records import Run
 
 QUIET = 5.0  # seconds of reading, or of the first epoch, before a log hears of it
 LONGEST_QUIET = 60.0  # seconds between lines in a log
+PACE_AFTER = 10.0  # seconds of steps that tell how long a run will take
+LONG_RUN = 30.0  # minutes: who did not expect that may want to choose otherwise
 LONG_EPOCH = 15.0  # seconds: then the sweep after the last one takes long enough to be told of
 
 
@@ -43,6 +45,7 @@ class TerminalWatcher(Watcher):
         self.told = self.begun = time.monotonic()  # the last line in a log; this epoch
         self.patience = QUIET
         self.longest = 0.0  # epoch, in seconds
+        self.first_step: float | None = None  # when it was over; None also once the pace is known
 
     def note(self, text: str) -> None:
         self.told = time.monotonic()
@@ -90,7 +93,7 @@ class TerminalWatcher(Watcher):
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs, self.last_saved = folder, epochs, finished
         self.patience, self.longest = QUIET, 0.0
-        self.where = ""
+        self.where, self.first_step = "", None
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
@@ -120,6 +123,7 @@ class TerminalWatcher(Watcher):
 
     def step(self, examples: int) -> None:
         self.done += 1
+        self._tell_pace()
         if self.progress:
             self.progress.advance(self.task, self.share)
         elif time.monotonic() - self.told > self.patience:
@@ -128,6 +132,23 @@ class TerminalWatcher(Watcher):
             at = f"step {self.done:,} of {self.steps:,}"
             self.note(f"epoch {self.epoch}/{self.epochs} · {at}, {left:,.0f} s left of this epoch")
             self.patience = LONGEST_QUIET
+
+    def _tell_pace(self) -> None:
+        """Once, in the first epoch; its first step does not count, which may compile."""
+        now = time.monotonic()
+        if self.done == 1:
+            self.first_step = now if not self.longest else None
+        if self.first_step is None or self.done < 3 or now - self.first_step < PACE_AFTER:
+            return
+        each = (now - self.first_step) / (self.done - 1)
+        minutes = each * self.steps * (self.epochs - self.epoch + 1) / 60
+        self.first_step = None
+        if minutes > LONG_RUN and self.command == "train":
+            self.note(
+                f"at this pace {count(self.epochs, 'epoch')} take about {minutes:,.0f} minutes:"
+                " fewer --epochs or a smaller --model (resnet8) take less, and so does oddly clean"
+                " where there are image files"
+            )
 
     def saved(self, epoch: int) -> None:
         self.last_saved = epoch

@@ -68,6 +68,26 @@ def test_a_long_first_epoch_and_the_sweep_at_the_end_are_told_of(
     assert lines[-1] == "looking once more at every image"
 
 
+@pytest.mark.parametrize(("seconds", "told"), [(4.0, True), (0.5, False)])
+def test_who_will_wait_long_is_told_so_once(
+    seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 s x 43 steps x 30 epochs are 86 minutes; a first step that compiles does not count."""
+    now = 0.0
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: now)
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on photos", Path("run"), 30, 0)
+    for epoch in (1, 2):
+        watcher.begin_epoch(epoch, 43)
+        for step in range(43):
+            now += 100 * seconds if step == 0 else seconds
+            watcher.step(64)
+        watcher.end_epoch({**ROW, "epoch": epoch})
+    pace = [line for line in text.getvalue().splitlines() if "pace" in line]
+    assert len(pace) == told
+    assert all("at this pace 30 epochs take about 86 minutes: fewer --epochs" in p for p in pace)
+
+
 def test_one_epoch_is_no_plural() -> None:
     watcher, text = make(terminal=False)
     watcher.begin("odd on digits", Path("run"), 1, 0)
