@@ -17,7 +17,9 @@ from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest, merge_mean
 
 SHARE = 0.02  # of the examples are planted, but …
-FEWEST, MOST = 300, 5_000  # … not fewer than a percentile needs, nor more than it can use …
+# … not fewer than a percentile needs (100 harm less but judge less surely: docs/default.md, "How
+# many are planted"), nor more than it can use …
+FEWEST, MOST = 300, 5_000
 LARGEST_SHARE = 0.1  # … and never more than this
 LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
