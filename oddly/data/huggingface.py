@@ -17,11 +17,11 @@ import torch
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import first_few, natural, storable
+from oddly.data.listing import natural, storable
 from oddly.data.source import ImageSource, file_stamp
-from oddly.data.table import LABEL_COLUMNS
-from oddly.errors import InputError, first_line, shown
+from oddly.errors import InputError, first_few, first_line, shown
 from oddly.pictures import Unreadable
+from oddly.text_table import LABEL_COLUMNS
 
 IMAGE_COLUMNS = ("image", "img", "picture", "photo")
 LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")

@@ -12,8 +12,8 @@ from pathlib import Path
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, load_files
 from oddly.data.images import SUFFIXES
-from oddly.data.listing import first_few, natural, storable
-from oddly.errors import InputError, count, shown
+from oddly.data.listing import natural, storable
+from oddly.errors import InputError, count, first_few, shown
 
 SPLIT_NAMES = {
     "train": "train",

@@ -10,9 +10,8 @@ import torch
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.files import FileList
-from oddly.data.listing import first_few
 from oddly.data.source import ImageFiles
-from oddly.errors import InputError, count, shown
+from oddly.errors import InputError, count, first_few, shown
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MARGIN = 8 / 7

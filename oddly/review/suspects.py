@@ -113,7 +113,8 @@ class Suspects:
 
 def _is_judged(table: pa.Table) -> bool:
     """Whether the run says which labels are wrong: by a threshold, or by a rule without one."""
-    return table["threshold"].null_count < len(table) or pc.any(pc.invert(table["keep"])).as_py()
+    removes = pc.any(pc.invert(table["keep"])).as_py()
+    return table["threshold"].null_count < len(table) or bool(removes)
 
 
 def describe_score(score: float | None, threshold: float | None, percentile: float | None) -> str:
