@@ -77,6 +77,8 @@ def read_lines(path: Path, what: str) -> list[str]:
     """The lines of a text file; the last one may lack its end."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text") from None
     except OSError as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise InputError(f"{path} {reason}; --data-dir says where {what} lies") from None
