@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -197,15 +197,25 @@ def embed_data(
     listed = [split for split in (data.train, data.test) if split is not None]
     total, done, bad = sum(len(split) for split in listed), 0, []
     made: list[Split] = []
+    unread: list[Collection[int]] = []
     for split in listed:
         tell = None if progress is None else _add(progress, done, total)
         found = embed_images(as_source(split, image_size), lambda: backbone, device, progress=tell)
         bad += [f"{split.ids[i]} ({reason})" for i, reason in found.unreadable.items()]
         made.append(with_features(split, found))
+        unread.append(found.unreadable)
         done += len(split)
     notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
-    return replace(features_data(data, made[0], test), notes=notes)
+    stay = [i for i in range(len(data.train)) if i not in unread[0]]
+    left = data.take(torch.tensor(stay, dtype=torch.int64))  # the truth, too, of these alone
+    return replace(
+        features_data(data, made[0], test),
+        notes=notes,
+        true_labels=left.true_labels,
+        decided=left.decided,
+        contradicted=left.contradicted,
+    )
 
 
 def as_source(split: Split, image_size: int) -> ImageSource:
