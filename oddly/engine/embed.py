@@ -24,6 +24,7 @@ from oddly.records import write_atomic
 
 SHARD = 512  # images whose features are kept in one file
 BATCH = 32  # images that go through the backbone at once: larger ones fall out of a CPU's cache
+ROWS = 2**16  # of features that are held as floats at a time
 DTYPE = torch.float16  # of features: half the space, and no verdict hangs on the eleventh bit
 
 Progress = Callable[[int, int], None]
@@ -244,7 +245,9 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
     assert isinstance(train.images, Tensor)
     if not len(train):
         raise InputError(f"{data.name}: none of its {len(data.train):,} images can be read")
-    scale = float(train.images.float().square().sum(1).mean().rsqrt())
+    # A part at a time: floats of a million images' features would take 5 GB, their squares as much.
+    squares = [part.float().square().sum(1) for part in train.images.split(ROWS)]
+    scale = float(torch.cat(squares).mean().rsqrt())
     return replace(
         data,
         train=_scaled(train, scale),
