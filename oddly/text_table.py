@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,19 @@ def read_text_columns(
     if not table.num_rows:
         raise InputError(f"{shown(str(file))} has no rows")
     return {name: _as_text(file, name, table[name]) for name in table.column_names}
+
+
+def spell(names: Sequence[str], known: Container[str]) -> list[str]:
+    """Names as the data know them: without blanks, `./` and backslashes, if not as written.
+
+    One that is not known at all stays as it is.
+    """
+    spelt = []
+    for name in names:
+        bare = name.strip()
+        tries = (name, bare, bare.replace("\\", "/").removeprefix("./"))
+        spelt.append(next((each for each in tries if each in known), name))
+    return spelt
 
 
 def refuse_empty(file: Path, name: str, values: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from oddly.errors import InputError
-from oddly.text_table import read_text_columns, refuse_empty
+from oddly.text_table import read_text_columns, refuse_empty, spell
 
 WANTED = {"id": ("id", "path"), "label": ("label", "class")}
 
@@ -39,3 +39,9 @@ def test_bytes_are_no_text(tmp_path: Path, kind: pa.DataType) -> None:
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(InputError, match="column id is of type (large_)?binary, not text"):
         read_text_columns(tmp_path / "t.parquet", WANTED)
+
+
+def test_names_are_spelt_as_the_data_know_them() -> None:
+    names = ["a/1.png", " a/1.png ", "./a/1.png", ".\\a\\1.png", " b/1.png", "c\\d.png", " new"]
+    known = {"a/1.png", " b/1.png", "c\\d.png"}
+    assert spell(names, known) == [*["a/1.png"] * 4, " b/1.png", "c\\d.png", " new"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,14 @@ from torch import Tensor
 
 from oddly.data.base import LabelledData
 from oddly.errors import InputError, count, first_few, shown
-from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, SUFFIXES, read_text_columns, refuse_empty
+from oddly.text_table import (
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    SUFFIXES,
+    read_text_columns,
+    refuse_empty,
+    spell,
+)
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class
@@ -87,7 +94,7 @@ def _find_decided(
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:
     """Where each id lies in the training split."""
     index = {name: i for i, name in enumerate(known)}
-    ids = _spell(ids, index)
+    ids = spell(ids, index)
     unknown = [name for name in ids if name not in index]
     if unknown:
         raise InputError(
@@ -95,11 +102,6 @@ def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[i
             f" training data: {first_few(unknown, 3)} (ids there look like {shown(known[0])})"
         )
     return [index[name] for name in ids]
-
-
-def _spell(names: Sequence[str], known: Container[str]) -> list[str]:
-    """Without the blanks around them, unless they are known with them."""
-    return [name if name in known else name.strip() for name in names]
 
 
 def _find_classes(
@@ -111,7 +113,7 @@ def _find_classes(
     """Each label as a class index (a class's name first, else its number), or as `REMOVED`."""
     index = {str(k): k for k in range(len(class_names))}
     index |= {name: k for k, name in enumerate(class_names)}  # where classes are called 1, 2, 3
-    rows = list(zip(columns["id"], _spell(columns["label"], index), removed, strict=True))
+    rows = list(zip(columns["id"], spell(columns["label"], index), removed, strict=True))
     unknown = [
         f"'{label}' of {name}" for name, label, gone in rows if not gone and label not in index
     ]

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from oddly.errors import InputError
 from oddly.records import Run, read_table, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
-from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, read_text_columns
+from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, read_text_columns, spell
 
 SUFFIXES = (".csv", ".parquet")
 COLUMNS = ("id", "label", "remove", "decided_by")
@@ -86,10 +86,10 @@ def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
     known = set(read_table(run.path / "verdicts.parquet", ["id"])["id"].to_pylist())
     nothing = [""] * len(columns["id"])
     remove, who = (columns.get(each, nothing) for each in optional)
-    for id, label, *rest in zip(columns["id"], columns["label"], remove, who, strict=True):
+    ids = spell(columns["id"], known)
+    for id, label, *rest in zip(ids, columns["label"], remove, who, strict=True):
         gone, person = (value.strip() for value in rest)
-        bare = id not in known and id.strip() in known
-        yield id.strip() if bare else id, (label, gone or "no", person)
+        yield id, (label, gone or "no", person)
 
 
 def _of_run(run: Run, decisions: list[Decision]) -> list[Decision]:

@@ -99,6 +99,7 @@ def test_an_earlier_table_of_nobody_in_particular_vouches_for_nothing(
     ("name", "text"),
     [
         ("l.csv", "ID;Class;Remove\ncat/3.png;dog;\ndog/1.png;emu;no\n"),
+        ("l.csv", "path,label\n./cat/3.png,dog\ndog\\1.png,emu\n"),
         ("l.tsv", "path\tlabel\ncat/3.png\t dog\n dog/1.png\temu\n"),
         ("l.csv", '\ufeff"file","label"\r\n"cat/3.png","1"\r\n"dog/1.png","emu"\r\n'),
     ],
