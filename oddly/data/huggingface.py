@@ -78,10 +78,27 @@ class _Table:
 
 
 def is_huggingface(folder: Path) -> bool:
-    """Whether the folder is a saved dataset, or holds Parquet files and nothing above them."""
+    """Whether the folder is a saved dataset, or holds Parquet files of images.
+
+    A table of labels may lie among the class folders of an image folder: that is none.
+    """
     if (folder / "dataset_dict.json").is_file() or (folder / "dataset_info.json").is_file():
         return True
-    return bool(_parquet_files(folder))
+    files = _parquet_files(folder)
+    return bool(files) and (not _has_folders(folder) or any(map(_is_of_images, files)))
+
+
+def _has_folders(folder: Path) -> bool:
+    """Whether there are any beside data/, as classes would be."""
+    names = [entry.name for entry in os.scandir(folder) if entry.is_dir()]
+    return any(name != "data" and not name.startswith(".") for name in names)
+
+
+def _is_of_images(file: Path) -> bool:
+    try:
+        return any(_holds_images(column.type) for column in pa.parquet.read_schema(file))
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:

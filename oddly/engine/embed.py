@@ -55,7 +55,9 @@ class FeatureCache:
     def name(self, source: ImageSource, places: range) -> str:
         digest = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
-            digest.update(f"{source.name(i)} {source.stamp(i)}\n".encode("utf-8", "replace"))
+            digest.update(
+                f"{source.name(i)} {source.stamp(i)}\n".encode("utf-8", "backslashreplace")
+            )
         name = f"{digest.hexdigest()[:20]}.safetensors"
         self.used.add(name)
         return name

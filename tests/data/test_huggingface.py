@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from oddly.data import DataOptions, LabelledData, load_data
+from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
 from oddly.errors import InputError
 
@@ -137,6 +138,18 @@ def test_a_test_split_without_labels_is_left_out(tmp_path: Path, pool: bool) -> 
     data = load(tmp_path, DataOptions(image_size=4, pool_splits=pool))
     assert data.test is None and len(data.train) == 2
     assert data.notes == ("splits without labels left out: test, validation",)
+
+
+def test_a_table_of_labels_among_class_folders_is_no_dataset(tmp_path: Path) -> None:
+    for name in ("cat/1.png", "dog/1.png"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(png(1))
+    table = pa.table({"id": ["cat/1.png"], "label": ["dog"]})
+    pa.parquet.write_table(table, tmp_path / "labels.parquet")
+    data = load(tmp_path)
+    assert data.class_names == ["cat", "dog"] and len(data.train) == 2
+    write_parquet(tmp_path / "train.parquet", [1, 2], ["a", "b"])
+    assert is_huggingface(tmp_path)
 
 
 def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
