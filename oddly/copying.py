@@ -34,6 +34,8 @@ def check_destination(destination: Path, root: Path | str) -> None:
 
 
 def check_empty(destination: Path) -> None:
+    if os.path.realpath(destination) == os.getcwd():  # it is replaced as a whole
+        raise InputError(f"{destination} is the folder you are in; choose another --copy-to")
     if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
         raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
 
@@ -48,8 +50,9 @@ def copy_files(
 
     `find` raises `Unreadable` where there is none: it is told, not refused.
     """
+    destination = Path(os.path.abspath(destination))  # `copy/..` has no name for staging to take
     staging = destination.with_name(f".{destination.name}.{os.getpid()}.oddly-tmp")
-    copied, taken = Copied(), set[str]()
+    copied, taken = Copied(), dict[str, int]()
     try:
         staging.mkdir(parents=True)
         for done, (id, target) in enumerate(plan, start=1):
@@ -100,14 +103,19 @@ def folder_names(labels: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _free_name(target: str, taken: set[str]) -> str:
-    """The name, or one with a number; apart also on disks that do not tell A from a."""
-    stem, suffix = os.path.splitext("/".join(path_parts(target)))
-    name, number = stem + suffix, 1
+def _free_name(target: str, taken: dict[str, int]) -> str:
+    """The name, or one with a number; apart also on disks that do not tell A from a.
+
+    `taken` remembers the last number of each name: a table may list 100,000 image.png.
+    """
+    wanted = "/".join(path_parts(target))
+    stem, suffix = os.path.splitext(wanted)
+    name, number = wanted, taken.get(wanted.lower(), 1)
     while name.lower() in taken:
         number += 1
         name = f"{stem}-{number}{suffix}"
-    taken.add(name.lower())
+    taken[name.lower()] = 1
+    taken[wanted.lower()] = number
     return name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 MOST_LISTED = 30  # names; more say nothing
@@ -38,3 +38,9 @@ def shown(name: str) -> str:
 def count(number: int, noun: str) -> str:
     """`1 image`, `1,200 images`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def first_few(names: Sequence[str], limit: int = 10) -> str:
+    """`a, b, c`, cut after `limit` names."""
+    listed = ", ".join(shown(name) for name in names[:limit])
+    return listed + (", …" if len(names) > limit else "")

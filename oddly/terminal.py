@@ -103,7 +103,7 @@ class TerminalWatcher(Watcher):
 
     def _show(self, title: str, unit: str, total: int, done: int) -> None:
         self.progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),  # a folder may be called [old]
             BarColumn(bar_width=None),
             MofNCompleteColumn(),
             TextColumn(f"{unit}{{task.fields[detail]}}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +124,12 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: 
     assert process.returncode == 130
     assert f"begins anew with: oddly clean --resume --out {out}" in complaint
     assert "Traceback" not in complaint
+
+
+def test_why_there_is_no_estimate() -> None:
+    from oddly.clean.findings import Findings
+    from oddly.cli.clean import _describe_share
+
+    few = Findings(100, 0, 0, 0, None, None, None, (), (), (), 0, 0, 0, 0)
+    assert _describe_share(few).startswith("too few images for an estimate")
+    assert _describe_share(replace(few, images=1_000)).startswith("no planted labels for an")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from oddly.copying import about_missing, copy_files, path_parts
+from oddly.copying import _free_name, about_missing, check_empty, copy_files, path_parts
 from oddly.errors import InputError
 from oddly.pictures import Unreadable
 
@@ -25,6 +25,21 @@ def test_nothing_to_find_is_an_error_and_leaves_no_folder(tmp_path: Path) -> Non
     with pytest.raises(InputError, match=r"none of the 2 files is there.*: a \(the file is gone\)"):
         copy_files([("a", "a"), ("b", "b")], find, tmp_path / "copy")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_many_files_of_one_name_take_no_longer_than_others(tmp_path: Path) -> None:
+    taken: dict[str, int] = {}
+    names = [_free_name("a/image.png", taken) for _ in range(20_000)]
+    assert names[:3] == ["a/image.png", "a/image-2.png", "a/image-3.png"]
+    assert len(set(names)) == 20_000 and _free_name("a/image-7.png", taken) == "a/image-7-2.png"
+
+
+def test_the_folder_one_is_in_cannot_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="the folder you are in"):
+        check_empty(Path("."))
 
 
 def test_what_is_missing_in_one_line() -> None:

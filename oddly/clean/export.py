@@ -11,9 +11,16 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
-from oddly.clean.findings import has_reason
 from oddly.clean.leave import data_root, locate
-from oddly.records import DECIDED, SAME_PICTURE, Run, write_atomic, write_csv, write_json
+from oddly.records import (
+    DECIDED,
+    SAME_PICTURE,
+    Run,
+    has_reason,
+    write_atomic,
+    write_csv,
+    write_json,
+)
 
 
 def export_ids(run: Run, suspects: pd.DataFrame) -> Path:

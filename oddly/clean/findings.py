@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.records import DECIDED, SAME_PICTURE, Run
+from oddly.records import DECIDED, SAME_PICTURE, Run, has_reason
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -94,13 +93,6 @@ def summarise(run: Run) -> Findings:
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
         contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
     )
-
-
-def has_reason(verdicts: pd.DataFrame, reason: str) -> Any:
-    """Which examples something else than their score decided, and what."""
-    if "reason" not in verdicts:  # nothing did
-        return np.zeros(len(verdicts), bool)
-    return (verdicts.reason == reason).to_numpy(bool)
 
 
 def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[str, int, int]]:

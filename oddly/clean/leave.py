@@ -22,6 +22,7 @@ from oddly.copying import (
     folder_names,
 )
 from oddly.data.base import LabelledData
+from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
 from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
@@ -89,9 +90,11 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
     originals are read, never changed.
     """
     kept = run.verdicts[run.verdicts.keep]
+    if not len(kept):
+        raise InputError(f"{run.path}: every example is a suspect, so nothing is left to copy")
     root = data_root(run)
     table = target if is_table(target) else target / "cleaned.csv"
-    if not os.path.isfile(locate(root, kept.id.iloc[0])):  # rows of a dataset, not files
+    if os.path.isdir(str(run.config["data"])) and is_huggingface(Path(root)):  # rows, not files
         _write_table(table, "id", kept.id, kept.given_name)
     elif table == target or os.path.isfile(str(run.config["data"])):
         # absolute paths: the table may lie anywhere

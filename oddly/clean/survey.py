@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 
 from oddly.data.base import LabelledData
-from oddly.data.listing import first_few
 from oddly.data.source import ImageSource
+from oddly.errors import first_few
 from oddly.pictures import Unreadable, picture_size
 
 PROBED = 200  # images, evenly spread, whose headers are read

@@ -147,7 +147,7 @@ def _describe(findings: Findings) -> list[str]:
         many = "label was" if findings.decided == 1 else "labels were"
         left = "is" if findings.decided == 1 else "are"
         lines.append(f"{findings.decided:,} {many} decided by a person and {left} left alone")
-    lines.append(_describe_share(findings.estimated_noise))
+    lines.append(_describe_share(findings))
     if findings.unreadable:
         lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
     if findings.duplicates:
@@ -165,9 +165,12 @@ def _describe(findings: Findings) -> list[str]:
     return lines
 
 
-def _describe_share(noise: dict[str, float] | None) -> str:
-    if noise is None:
-        return "too few images for an estimate of how many labels are wrong"
+def _describe_share(findings: Findings) -> str:
+    from oddly.engine.outcome import ENOUGH
+
+    if (noise := findings.estimated_noise) is None:
+        why = "too few images" if findings.images < ENOUGH else "no planted labels"
+        return f"{why} for an estimate of how many labels are wrong"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
     least = f"at least {low:.1f} % (what looks wholly random)"
     return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %"

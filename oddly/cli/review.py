@@ -135,8 +135,25 @@ def _options(run: Run, command: str) -> Iterator[str]:
             continue
         if isinstance(value, bool):
             yield option.opts[0] if value else option.secondary_opts[0]
-        elif value:  # a seed of 0 is the default, though it is not written there
+        elif value or not option.name.endswith("_seed"):  # of those 0 is the default, unwritten
             yield from (option.opts[0], str(value))
+    if command == "train":
+        yield from _settings(run)
+
+
+def _settings(run: Run) -> Iterator[str]:
+    """Settings of the method that have no option of their own and are not as usual."""
+    own = {option.name for option in typer.main.get_command(app).commands["train"].params}  # type: ignore[attr-defined]
+    chosen = {k: v for k, v in (run.config.get("settings") or {}).items() if k not in own}
+    if not chosen:
+        return
+    from oddly.methods import build_method, read_settings  # torch takes a second
+
+    method = str(run.config.get("method"))
+    usual = read_settings(method, build_method(method, {})[0])
+    for name, value in chosen.items():
+        if value != usual.get(name):
+            yield from ("--set", f"{name}={value}")
 
 
 def _has_unreadable(run: Run) -> bool:

@@ -19,10 +19,11 @@ from oddly.data.labels import replace_labels
 from oddly.data.merged_cifar import MERGED, load_merged_cifar
 from oddly.data.noise import NOISES, add_noise, error_rate
 from oddly.data.synthetic import synthetic
-from oddly.data.table import SUFFIXES, load_table
+from oddly.data.table import load_table
 from oddly.data.transforms import augment, normalise
 from oddly.data.webvision import load_webvision
 from oddly.errors import InputError, shown, unknown_name
+from oddly.text_table import SUFFIXES
 
 DATASETS: dict[str, Callable[[DataOptions], LabelledData]] = {
     "digits": load_digits,

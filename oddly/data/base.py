@@ -148,3 +148,38 @@ def check_labels(labels: Tensor, num_classes: int, where: str) -> None:
             f"{where}: label {int(labels[i])} of example {i} is outside 0..{num_classes - 1}"
             f" ({len(bad)} such labels)"
         )
+
+
+def check_data(data: LabelledData) -> None:
+    """What the loaders make sure of, for data that somebody else put together."""
+    for name, split in (("train", data.train), ("test", data.test)):
+        if split is None:
+            continue
+        where = f"{data.name}, {name}"
+        if split.labels.dtype != torch.int64:
+            raise InputError(f"{where}: labels are {split.labels.dtype}; make them torch.int64")
+        check_labels(split.labels, len(data.class_names), where)
+        sizes = (len(split.images), len(split.labels), len(split.ids))  # type: ignore[arg-type]
+        if len(set(sizes)) > 1:
+            raise InputError(f"{where}: {sizes[0]} images, {sizes[1]} labels and {sizes[2]} ids")
+        if len(set(split.ids)) < len(split):
+            raise InputError(f"{where}: two examples have the same id; each needs its own")
+        _check_images(split.images, where)
+    if data.true_labels is not None and len(data.true_labels) != len(data.train):
+        raise InputError(
+            f"{data.name}: {len(data.true_labels)} true labels for {len(data.train)} examples"
+        )
+
+
+def _check_images(images: Tensor | Dataset[Tensor], where: str) -> None:
+    """Pictures are bytes, features are rows of floats: anything else would be trained on as is."""
+    if not isinstance(images, Tensor):
+        return
+    shape = tuple(images.shape)
+    if not (images.dtype == torch.uint8 and images.dim() == 4) and not (
+        images.is_floating_point() and images.dim() == 2
+    ):
+        raise InputError(
+            f"{where}: images are {images.dtype} {shape}; give torch.uint8 (N, C, H, W), or"
+            " features as floats (N, D)"
+        )

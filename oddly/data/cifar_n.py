@@ -13,8 +13,7 @@ from torch import Tensor
 
 from oddly.data.base import DataOptions, LabelledData, check_labels, data_directory
 from oddly.data.cifar import load_cifar10, load_cifar100
-from oddly.data.listing import first_few
-from oddly.errors import InputError, first_line
+from oddly.errors import InputError, first_few, first_line
 
 LEAST_AGREEMENT = 0.3
 """The worst official labels agree with the truth in 60 %; another order agrees by chance only."""

@@ -13,8 +13,7 @@ from pathlib import Path
 from oddly.data.base import DataOptions, LabelledData, Recipe, find_folder
 from oddly.data.files import FileList
 from oddly.data.large import load_large, read_labels, read_lines
-from oddly.data.listing import first_few
-from oddly.errors import InputError, count
+from oddly.errors import InputError, count, first_few
 
 RECIPE = Recipe(model="resnet50", epochs=10, batch_size=64, learning_rate=1e-3, weight_decay=1e-3)
 SETTINGS = ("noisy", "clean")

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
-from oddly.data.listing import first_few, storable
+from oddly.data.listing import storable
 from oddly.data.source import ImageFiles, ImageSource, decode_files
 from oddly.data.transforms import channel_statistics
-from oddly.errors import InputError, count
+from oddly.errors import InputError, count, first_few
 
 MEASURED_IMAGES = 500
 """Images, evenly spread, from which mean and deviation are measured."""

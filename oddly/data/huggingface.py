@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -16,11 +17,11 @@ import torch
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import first_few, natural, storable
-from oddly.data.source import ImageSource
-from oddly.data.table import LABEL_COLUMNS
-from oddly.errors import InputError, first_line, shown
+from oddly.data.listing import natural, storable
+from oddly.data.source import ImageSource, file_stamp
+from oddly.errors import InputError, first_few, first_line, shown
 from oddly.pictures import Unreadable
+from oddly.text_table import LABEL_COLUMNS
 
 IMAGE_COLUMNS = ("image", "img", "picture", "photo")
 LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")
@@ -29,9 +30,8 @@ LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")
 class ImageRows(ImageSource):
     """Images inside Arrow tables, as {bytes, path} or as plain bytes."""
 
-    def __init__(self, root: str, column: Any, rows: Sequence[int], stamp: str, size: int) -> None:
+    def __init__(self, root: str, column: Any, rows: Sequence[int], size: int) -> None:
         self.root, self.column, self.rows, self.size = root, column, rows, size
-        self._stamp = stamp
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -48,17 +48,24 @@ class ImageRows(ImageSource):
         return value
 
     def stamp(self, index: int) -> str:
-        return self._stamp
+        """By the content: a set written anew may hold as much in another order."""
+        try:
+            content = self.source(index)
+        except Unreadable:
+            return "none"
+        if isinstance(content, str):
+            return file_stamp(content)
+        return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     def name(self, index: int) -> str:
         return f"{self.root}, row {self.rows[index]}"
 
     def subset(self, places: Sequence[int]) -> ImageRows:
         rows = [self.rows[i] for i in places]
-        return ImageRows(self.root, self.column, rows, self._stamp, self.size)
+        return ImageRows(self.root, self.column, rows, self.size)
 
     def resized(self, size: int) -> ImageRows:
-        return ImageRows(self.root, self.column, self.rows, self._stamp, size)
+        return ImageRows(self.root, self.column, self.rows, size)
 
 
 @dataclass(frozen=True)
@@ -71,17 +78,37 @@ class _Table:
 
 
 def is_huggingface(folder: Path) -> bool:
-    """Whether the folder is a saved dataset, or holds Parquet files and nothing above them."""
+    """Whether the folder is a saved dataset, or holds Parquet files of images.
+
+    A table of labels may lie among the class folders of an image folder: that is none.
+    """
     if (folder / "dataset_dict.json").is_file() or (folder / "dataset_info.json").is_file():
         return True
-    return bool(_parquet_files(folder))
+    files = _parquet_files(folder)
+    return bool(files) and (not _has_folders(folder) or any(map(_is_of_images, files)))
+
+
+def _has_folders(folder: Path) -> bool:
+    """Whether there are any beside data/, as classes would be."""
+    names = [entry.name for entry in os.scandir(folder) if entry.is_dir()]
+    return any(name != "data" and not name.startswith(".") for name in names)
+
+
+def _is_of_images(file: Path) -> bool:
+    try:
+        return any(_holds_images(column.type) for column in pa.parquet.read_schema(file))
+    except (pa.ArrowException, OSError):
+        return False
 
 
 def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
     """Images and labels of its splits; an example's id is its split and row, as `train/12`."""
     splits = _read_parquet(folder) if _parquet_files(folder) else _read_saved(folder)
+    # A test split may lack the labels' column: those to train on are asked first.
+    asked = sorted(splits, key=lambda name: SPLIT_NAMES.get(name.lower()) != "train")
+    image, label = _find_columns(folder, splits[asked[0]])
+    splits, notes = _leave_unlabelled_out(splits, label)
     parts = _sort_splits(folder, splits, options.pool_splits)
-    image, label = _find_columns(folder, next(iter(splits.values())))
     texts = {name: _label_texts(folder, split, label) for name, split in splits.items()}
     class_names = _class_names(folder, splits, label, [t for n in parts["train"] for t in texts[n]])
     train, test = (
@@ -91,7 +118,8 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
         for kind in ("train", "test")
     )
     assert train is not None
-    notes = [f"judged together: {first_few(parts['train'])}"] if len(parts["train"]) > 1 else []
+    if len(parts["train"]) > 1:
+        notes.append(f"judged together: {first_few(parts['train'])}")
     name = storable(os.path.basename(os.path.realpath(folder)))
     return load_images(name, class_names, (train, test), options, notes)
 
@@ -195,12 +223,29 @@ def _holds_images(kind: Any) -> bool:
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
+def _leave_unlabelled_out(
+    splits: Mapping[str, _Table], label: str
+) -> tuple[dict[str, _Table], list[str]]:
+    """Without the splits of which no row has a label, as a contest's test set; a note of them."""
+    bare = [name for name, split in splits.items() if _is_unlabelled(split.table, label)]
+    if not bare or len(bare) == len(splits):
+        return dict(splits), []
+    rest = {name: split for name, split in splits.items() if name not in bare}
+    return rest, [f"splits without labels left out: {first_few(bare)}"]
+
+
+def _is_unlabelled(table: Any, label: str) -> bool:
+    return label not in table.column_names or all(map(_is_no_label, table[label].to_pylist()))
+
+
+def _is_no_label(value: Any) -> bool:
+    return value is None or value == -1 or value == ""
+
+
 def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
     """Every row's label as text: the class's name where numbers have names."""
-    if label not in split.table.column_names:
-        raise InputError(f"{shown(str(folder))}: one of its splits has no column {label}")
     values = split.table[label].to_pylist()
-    empty = [i for i, value in enumerate(values) if value is None or value == -1 or value == ""]
+    empty = [i for i, value in enumerate(values) if _is_no_label(value)]
     if empty:
         raise InputError(
             f"{shown(str(folder))}: {len(empty):,} rows without a label, the first is row"
@@ -242,7 +287,6 @@ def _join(
     columns = [chunk for split in splits.values() for chunk in split.table[image].chunks]
     column = pa.chunked_array(columns)
     ids = [f"{name}/{row}" for name in splits for row in range(len(texts[name]))]
-    stamp = f"{len(ids)} {column.nbytes}"
     root = os.path.realpath(folder)
-    source = ImageRows(root, column, range(len(ids)), stamp, options.image_size)
+    source = ImageRows(root, column, range(len(ids)), options.image_size)
     return Split(source, torch.tensor([index[text] for text in given]), ids)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import unicodedata
 from collections import Counter
@@ -12,8 +13,8 @@ from pathlib import Path
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, load_files
 from oddly.data.images import SUFFIXES
-from oddly.data.listing import first_few, natural, storable
-from oddly.errors import InputError, count, shown
+from oddly.data.listing import natural, storable
+from oddly.errors import InputError, count, first_few, shown
 
 SPLIT_NAMES = {
     "train": "train",
@@ -77,7 +78,7 @@ def _scan(root: str) -> _Tree:
                 target = os.path.join(real, entry.name)
                 if entry.is_symlink():
                     target = os.path.realpath(target)
-                    if target in above or not _is_inside(target, root):
+                    if target in above or not _is_inside(target, root) or _is_circle(entry):
                         tree.links.append(path)
                         continue
                 if entry.is_dir():
@@ -91,6 +92,15 @@ def _scan(root: str) -> _Tree:
         raise InputError(f"{shown(root)} cannot be read: {error}") from None
     tree.images.sort(key=natural)
     return tree
+
+
+def _is_circle(link: os.DirEntry[str]) -> bool:
+    """Whether a link leads to itself in the end."""
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _is_inside(path: str, root: str) -> bool:

@@ -10,9 +10,15 @@ import torch
 from torch import Tensor
 
 from oddly.data.base import LabelledData
-from oddly.data.listing import first_few
-from oddly.data.table import LABEL_COLUMNS, PATH_COLUMNS, SUFFIXES, read_text_columns, refuse_empty
-from oddly.errors import InputError, count, shown
+from oddly.errors import InputError, count, first_few, shown
+from oddly.text_table import (
+    ID_COLUMNS,
+    LABEL_COLUMNS,
+    SUFFIXES,
+    read_text_columns,
+    refuse_empty,
+    spell,
+)
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class
@@ -26,7 +32,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     say person in a column `decided_by` are vouched for.
     """
     _check_table("labels", file)
-    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS}
+    wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     wanted |= {name: (name,) for name in ("remove", "decided_by")}
     columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
     removed = _find_removed(file, columns)
@@ -61,7 +67,7 @@ def _check_table(option: str, file: Path) -> None:
 
 def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool]:
     """Which rows take their example out."""
-    said = [value.lower() for value in columns.get("remove", [""] * len(columns["id"]))]
+    said = [value.strip().lower() for value in columns.get("remove", [""] * len(columns["id"]))]
     unknown = [value for value in said if value not in (*YES, *NO)]
     if unknown:
         raise InputError(
@@ -75,7 +81,9 @@ def _find_decided(
 ) -> Tensor | None:
     """Which examples a person has decided on; None where the table does not say."""
     said = columns.get("decided_by", [])
-    vouched = [place for place, who in zip(places, said, strict=False) if who.lower() == PERSON]
+    vouched = [
+        place for place, who in zip(places, said, strict=False) if who.strip().lower() == PERSON
+    ]
     if not vouched:
         return None
     decided = torch.zeros(examples, dtype=torch.bool)
@@ -86,6 +94,7 @@ def _find_decided(
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:
     """Where each id lies in the training split."""
     index = {name: i for i, name in enumerate(known)}
+    ids = spell(ids, index)
     unknown = [name for name in ids if name not in index]
     if unknown:
         raise InputError(
@@ -104,7 +113,7 @@ def _find_classes(
     """Each label as a class index (a class's name first, else its number), or as `REMOVED`."""
     index = {str(k): k for k in range(len(class_names))}
     index |= {name: k for k, name in enumerate(class_names)}  # where classes are called 1, 2, 3
-    rows = list(zip(columns["id"], columns["label"], removed, strict=True))
+    rows = list(zip(columns["id"], spell(columns["label"], index), removed, strict=True))
     unknown = [
         f"'{label}' of {name}" for name, label, gone in rows if not gone and label not in index
     ]
@@ -132,7 +141,7 @@ def read_trusted(data: LabelledData, file: Path) -> tuple[Tensor, Tensor]:
     A column `label` says what each one truly is; without, the given labels are vouched for.
     """
     _check_table("trusted", file)
-    wanted = {"id": ("id", *PATH_COLUMNS), "label": LABEL_COLUMNS}
+    wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     columns = read_text_columns(file, wanted, optional=["label"])
     refuse_empty(file, "id", columns["id"])
     places = _find_places(file, columns["id"], data.train.ids)

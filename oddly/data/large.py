@@ -10,9 +10,8 @@ import torch
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.files import FileList
-from oddly.data.listing import first_few
 from oddly.data.source import ImageFiles
-from oddly.errors import InputError, count, shown
+from oddly.errors import InputError, count, first_few, shown
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 MARGIN = 8 / 7
@@ -78,6 +77,8 @@ def read_lines(path: Path, what: str) -> list[str]:
     """The lines of a text file; the last one may lack its end."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text") from None
     except OSError as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise InputError(f"{path} {reason}; --data-dir says where {what} lies") from None

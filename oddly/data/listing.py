@@ -1,17 +1,8 @@
-"""Names as people read them: one-line lists for messages, natural order for folders and classes."""
+"""Names of folders and classes: in the order that people expect, and as files can hold them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-
-from oddly.errors import shown
-
-
-def first_few(names: Sequence[str], limit: int = 10) -> str:
-    """`a, b, c`, cut after `limit` names."""
-    listed = ", ".join(shown(name) for name in names[:limit])
-    return listed + (", …" if len(names) > limit else "")
 
 
 def natural(name: str) -> tuple[str, str]:

@@ -78,11 +78,7 @@ class ImageFiles(ImageSource):
         return os.path.join(self.root, self.paths[index])
 
     def stamp(self, index: int) -> str:
-        try:
-            status = os.stat(self.source(index))
-        except OSError:
-            return "gone"
-        return f"{status.st_size} {status.st_mtime_ns}"
+        return file_stamp(self.source(index))
 
     def name(self, index: int) -> str:
         return self.source(index)
@@ -92,6 +88,15 @@ class ImageFiles(ImageSource):
 
     def resized(self, size: int) -> ImageFiles:
         return ImageFiles(self.root, self.paths, size)
+
+
+def file_stamp(path: str) -> str:
+    """Changes when the file does, without reading it."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return "gone"
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 class ImageTensor(ImageSource):

@@ -1,26 +1,17 @@
-"""A CSV or Parquet table of image paths and labels, and how tables are read at all."""
+"""A CSV or Parquet table of image paths and labels."""
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, load_files
 from oddly.data.image_folder import SPLIT_NAMES
-from oddly.data.listing import first_few, natural, storable
-from oddly.errors import InputError, count, first_line, shown
-
-SUFFIXES = (".csv", ".tsv", ".parquet")
-PATH_COLUMNS = ("path", "file", "filename", "image", "image_path", "file_name", "filepath")
-LABEL_COLUMNS = ("label", "class", "target", "category")
+from oddly.data.listing import natural, storable
+from oddly.errors import InputError, count, first_few, shown
+from oddly.text_table import LABEL_COLUMNS, PATH_COLUMNS, read_text_columns, refuse_empty
 
 
 def load_table(file: Path, options: DataOptions) -> LabelledData:
@@ -30,6 +21,7 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
         {"path": PATH_COLUMNS, "label": LABEL_COLUMNS, "split": ("split",)},
         optional=["split"],
     )
+    columns = {name: [value.strip() for value in values] for name, values in columns.items()}
     paths, labels = columns["path"], columns["label"]
     for name, values in (("path", paths), ("label", labels)):
         refuse_empty(file, name, values)
@@ -48,102 +40,6 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
     )
     notes += _about_repeats(paths)
     return load_files(storable(file.stem), root, class_names, lists, options, notes)
-
-
-def read_text_columns(
-    file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequence[str] = ()
-) -> dict[str, list[str]]:
-    """The wanted columns (by any of their names, whatever case) as text; a missing value is ''."""
-    try:
-        if file.suffix.lower() == ".parquet":
-            table = _read_parquet(file, wanted, optional)
-        else:
-            table = _read_csv(file, wanted, optional)
-    except InputError:
-        raise
-    except UnicodeDecodeError:
-        raise InputError(f"{shown(str(file))} cannot be read: it is not UTF-8 text") from None
-    except (pa.ArrowException, OSError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or first_line(error)
-        raise InputError(f"{shown(str(file))} cannot be read: {shown(reason)}") from None
-    if not table.num_rows:
-        raise InputError(f"{shown(str(file))} has no rows")
-    return {name: _as_text(file, name, table[name]) for name in table.column_names}
-
-
-def refuse_empty(file: Path, name: str, values: Sequence[str]) -> None:
-    """Refuse rows without a value, naming the first."""
-    empty = [i for i, value in enumerate(values) if not value]
-    if empty:
-        raise InputError(
-            f"{shown(str(file))}: {count(len(empty), 'row')} without a {name}, the first is row"
-            f" {empty[0] + 1}"
-        )
-
-
-def _read_parquet(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequence[str]) -> Any:
-    with pa.parquet.ParquetFile(file) as parquet:
-        found = _match(file, parquet.schema_arrow.names, wanted, optional)
-        table = parquet.read(columns=list(found.values()))
-    return table.select(list(found.values())).rename_columns(list(found))
-
-
-def _read_csv(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequence[str]) -> Any:
-    """Everything as text: a class may be called 007 or NA."""
-    with open(file, encoding="utf-8-sig", newline="") as lines:
-        first = lines.readline()
-    if not first.strip():
-        raise InputError(f"{shown(str(file))} is empty, or does not begin with column names")
-    delimiter = max(",;\t", key=first.count)
-    header = next(csv.reader([first], delimiter=delimiter))
-    found = _match(file, header, wanted, optional)
-    table = pa.csv.read_csv(
-        file,
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=list(found.values()),
-            column_types=dict.fromkeys(found.values(), pa.string()),
-        ),
-    )
-    return table.rename_columns(list(found))
-
-
-def _match(
-    file: Path,
-    header: Sequence[str],
-    wanted: Mapping[str, Sequence[str]],
-    optional: Sequence[str],
-) -> dict[str, str]:
-    """For each wanted column the name it has in this table."""
-    present = {name.strip().lower(): name for name in reversed(header)}  # the first of twins
-    found = {}
-    for name, aliases in wanted.items():
-        match = next((present[alias] for alias in aliases if alias in present), None)
-        if match is not None:
-            found[name] = match
-        elif name not in optional:
-            raise InputError(
-                f"{shown(str(file))} has no column {name} (or {', '.join(aliases[1:])});"
-                f" it has {first_few(header)}"
-            )
-    return found
-
-
-def _as_text(file: Path, name: str, column: Any) -> list[str]:
-    kind = column.type
-    try:
-        if pa.types.is_dictionary(kind):  # pandas' category
-            column = column.cast(kind.value_type)
-        if pa.types.is_floating(column.type):  # integers that met a missing value
-            column = column.cast(pa.int64())
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-            raise pa.ArrowInvalid("nested")
-        return [(value or "").strip() for value in column.cast(pa.string()).to_pylist()]
-    except pa.ArrowException:
-        raise InputError(
-            f"{shown(str(file))}: column {name} is of type {shown(str(kind))[:60]}, not text or"
-            " integers"
-        ) from None
 
 
 def _locate(root: str, paths: Sequence[str]) -> tuple[list[str], list[int]]:

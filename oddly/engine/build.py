@@ -13,7 +13,7 @@ from torch import nn
 
 from oddly.core import KeepSampler
 from oddly.data import load_data
-from oddly.data.base import DataOptions, LabelledData, check_labels
+from oddly.data.base import DataOptions, LabelledData, check_data
 from oddly.data.labels import replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
@@ -143,7 +143,7 @@ def prepare_data(
         if config.frozen:
             data = embed(config, data, device or torch.device("cpu"), progress)
     else:
-        check_own(data)
+        check_data(data)
     if config.backbone and config.fine_tune:
         mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
         data = replace(data, mean=mean, std=std)
@@ -168,23 +168,6 @@ def embed(
 def frozen_backbone(config: RunConfig) -> nn.Module:
     assert config.backbone
     return load_backbone(config.backbone, config.weights or "pretrained", config.image_size)
-
-
-def check_own(data: LabelledData) -> None:
-    """What the loaders make sure of, for data that somebody else put together."""
-    for name, split in (("train", data.train), ("test", data.test)):
-        if split is None:
-            continue
-        check_labels(split.labels, len(data.class_names), f"{data.name}, {name}")
-        sizes = (len(split.images), len(split.labels), len(split.ids))  # type: ignore[arg-type]
-        if len(set(sizes)) > 1:
-            raise InputError(
-                f"{data.name}, {name}: {sizes[0]} images, {sizes[1]} labels and {sizes[2]} ids"
-            )
-    if data.true_labels is not None and len(data.true_labels) != len(data.train):
-        raise InputError(
-            f"{data.name}: {len(data.true_labels)} true labels for {len(data.train)} examples"
-        )
 
 
 def build_network(

@@ -113,8 +113,13 @@ class RunConfig:
             raise InputError(
                 "weights packaged are a backbone's: name it too, --backbone tf_efficientnet_lite0"
             )
-        if self.frozen and (self.cutout or self.mirror_test):
-            name = "cutout" if self.cutout else "mirror_test"  # before minutes of embedding
+        of_images = {
+            "cutout": self.cutout,
+            "mirror_test": self.mirror_test,
+            "noise instance": self.noise and self.noise_kind == "instance",
+        }
+        for name in (name for name, asked in of_images.items() if asked and self.frozen):
+            # before minutes of embedding
             raise InputError(f"{name} needs images; a frozen backbone's features are none")
 
     @property

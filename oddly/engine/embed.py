@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from oddly.records import write_atomic
 
 SHARD = 512  # images whose features are kept in one file
 BATCH = 32  # images that go through the backbone at once: larger ones fall out of a CPU's cache
+ROWS = 2**16  # of features that are held as floats at a time
 DTYPE = torch.float16  # of features: half the space, and no verdict hangs on the eleventh bit
 
 Progress = Callable[[int, int], None]
@@ -54,7 +55,9 @@ class FeatureCache:
     def name(self, source: ImageSource, places: range) -> str:
         digest = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
-            digest.update(f"{source.name(i)} {source.stamp(i)}\n".encode("utf-8", "replace"))
+            digest.update(
+                f"{source.name(i)} {source.stamp(i)}\n".encode("utf-8", "backslashreplace")
+            )
         name = f"{digest.hexdigest()[:20]}.safetensors"
         self.used.add(name)
         return name
@@ -197,15 +200,25 @@ def embed_data(
     listed = [split for split in (data.train, data.test) if split is not None]
     total, done, bad = sum(len(split) for split in listed), 0, []
     made: list[Split] = []
+    unread: list[Collection[int]] = []
     for split in listed:
         tell = None if progress is None else _add(progress, done, total)
         found = embed_images(as_source(split, image_size), lambda: backbone, device, progress=tell)
         bad += [f"{split.ids[i]} ({reason})" for i, reason in found.unreadable.items()]
         made.append(with_features(split, found))
+        unread.append(found.unreadable)
         done += len(split)
     notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
-    return replace(features_data(data, made[0], test), notes=notes)
+    stay = [i for i in range(len(data.train)) if i not in unread[0]]
+    left = data.take(torch.tensor(stay, dtype=torch.int64))  # the truth, too, of these alone
+    return replace(
+        features_data(data, made[0], test),
+        notes=notes,
+        true_labels=left.true_labels,
+        decided=left.decided,
+        contradicted=left.contradicted,
+    )
 
 
 def as_source(split: Split, image_size: int) -> ImageSource:
@@ -234,7 +247,9 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
     assert isinstance(train.images, Tensor)
     if not len(train):
         raise InputError(f"{data.name}: none of its {len(data.train):,} images can be read")
-    scale = float(train.images.float().square().sum(1).mean().rsqrt())
+    # A part at a time: floats of a million images' features would take 5 GB, their squares as much.
+    squares = [part.float().square().sum(1) for part in train.images.split(ROWS)]
+    scale = float(torch.cat(squares).mean().rsqrt())
     return replace(
         data,
         train=_scaled(train, scale),

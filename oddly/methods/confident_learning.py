@@ -71,7 +71,7 @@ class ConfidentLearning(Method):
         if context.stage.name == "kept":
             return
         fold = self.held_out(context).to(context.device)
-        self.out_of_sample[fold] = context.probabilities(context.model)[fold]
+        self.out_of_sample[fold] = context.probabilities(context.model, fold)
         if context.stage_number == self.folds - 1:
             self.judgement = self.judge(context)
 

@@ -82,8 +82,8 @@ class Curriculum(Method):
         distances = torch.cdist(centred[:ROWS], centred).flatten()
         place = max(1, round(self.distance_percentile / 100 * len(distances)))
         cut_off = distances.kthvalue(place).values
-        rows = [torch.cdist(part, centred) < cut_off for part in centred.split(ROWS)]
-        return torch.cat(rows).sum(1) - 1.0
+        near = [(torch.cdist(part, centred) < cut_off).sum(1) for part in centred.split(ROWS)]
+        return torch.cat(near) - 1.0
 
 
 def cluster(densities: Tensor) -> Tensor:

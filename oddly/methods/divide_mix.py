@@ -39,7 +39,7 @@ class DivideMix(Method):
 
     w = P(right label) by the *other* network's losses. Believed (w > ½): target = sharpen(w y +
     (1 - w) p̄); else target = sharpen(mean of both networks' p̄). All are mixed by λ = max(l, 1-l),
-    l ~ Beta(4, 4): L = CE + λ_u ‖p - target‖² + Σ_k (1/K) log((1/K) / mean p_k). Departures:
+    l ~ Beta(4, 4): L = CE + λ_u ‖p - target‖² / K + Σ_k (1/K) log((1/K) / mean p_k). Departures:
     believed and other examples share one batch in their own proportion; guesses come from networks
     in evaluation mode; the first network alone is tested. The judgement: mean w ≤ ½.
     """

@@ -17,13 +17,23 @@ def load_weights(model: nn.Module, weights: str, name: str) -> None:
     own = model.state_dict()
     fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
     missing = [k for k in own if k not in fitting]
-    # A final layer has two tensors, under a name of its own and of another shape.
-    if len(missing) > 2:
+    if not set(missing) <= _final_layer(model):
         raise InputError(
             f"weights {weights}: {len(missing)} of {len(own)} tensors of {name} are missing or of"
             f" another shape, the first is {missing[0]}"
         )
     model.load_state_dict({**own, **fitting})
+
+
+def _final_layer(model: nn.Module) -> set[str]:
+    """Names of its tensors: those of what timm calls the classifier, else of the last layer."""
+    named = model.state_dict(keep_vars=True)
+    get_classifier = getattr(model, "get_classifier", None)
+    if callable(get_classifier):
+        own = {id(tensor) for tensor in get_classifier().parameters()}
+        return {name for name, tensor in named.items() if id(tensor) in own}
+    layer = list(named)[-1].rpartition(".")[0]
+    return {name for name in named if name.rpartition(".")[0] == layer}
 
 
 def _fetch(name: str) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from oddly.records.files import read_table, replacing, write_atomic, write_csv, 
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
-from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, score_verdict
+from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, has_reason, score_verdict
 from oddly.records.thumbnails import choose_pictured
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "choose_pictured",
     "config_hash",
     "environment",
+    "has_reason",
     "read_table",
     "replacing",
     "score_verdict",

@@ -182,10 +182,7 @@ class Run:
     @property
     def data_root(self) -> Path | None:
         """The folder that the ids of image files start from; None where there is none (now)."""
-        # the data may be named relative to where the run was started
-        said = self._read_if_there("environment.json") or {}
-        start = Path(str(said.get("folder") or ""))
-        path = start / os.path.expanduser(str(self.config.get("data") or ""))
+        path = self.find_path(str(self.config.get("data") or ""))
         if os.path.isfile(path):  # a table: paths are relative to its folder
             path = path.parent
         return path if self.config.get("data") and os.path.isdir(path) else None
@@ -201,6 +198,11 @@ class Run:
         rows = [*self.metrics, self.summary]
         known = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
         return float(known[-1]) if known else None
+
+    def find_path(self, name: str) -> Path:
+        """A file or folder that the settings name, maybe relative to where the run was started."""
+        said = self._read_if_there("environment.json") or {}
+        return Path(str(said.get("folder") or "")) / os.path.expanduser(name)
 
     def _read_if_there(self, name: str) -> dict[str, Any] | None:
         path = self.path / name

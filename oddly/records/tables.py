@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
@@ -56,6 +57,13 @@ class VerdictTable:
         if self.reasons is not None:
             columns["reason"] = pa.array(self.reasons, pa.string()).dictionary_encode()
         return pa.table(columns)
+
+
+def has_reason(verdicts: pd.DataFrame, reason: str) -> NDArray[np.bool_]:
+    """Which examples this decided, whatever their score."""
+    if "reason" not in verdicts:  # nothing did
+        return np.zeros(len(verdicts), np.bool_)
+    return (verdicts["reason"] == reason).to_numpy(np.bool_)
 
 
 def score_verdict(

@@ -131,7 +131,8 @@ class RunPage:
         prune_after = rule.get("epoch") or said.get("prune_after")
         settings = run.config.get("settings")
         chosen = isinstance(settings, dict) and settings.get("prune_after") is not None
-        can_tell, cannot_tell = tell_limits(bool(rule), judged is not None and judged.truth_known)
+        truth_known = judged is not None and judged.truth_known
+        can_tell, cannot_tell = tell_limits(bool(rule), truth_known, run.summary.get("rule"))
         unit, units = name_scores(run.counterfactual, verdicts)
         return cls(
             title=cut(str(said.get("data") or "unnamed data")),

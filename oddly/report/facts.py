@@ -57,7 +57,7 @@ def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fac
     total, removed = len(verdicts), int((~verdicts["keep"]).sum())
     classes = int(said.get("classes") or verdicts["given_label"].nunique())
     facts = [Fact("Images", f"{total:,}", f"in {classes:,} classes")]
-    if find_threshold(verdicts) is not None:
+    if find_threshold(verdicts) is not None or said.get("rule"):
         share = f"{100 * removed / max(total, 1):.1f}{NARROW}% of the images"
         facts.append(Fact("Suspects", f"{removed:,}", share))
     return facts
@@ -96,7 +96,8 @@ def list_threshold(
     if threshold is None:
         return []
     sources = {"sentinels": "from planted labels", "weights": "from the weights"}
-    note = sources.get(str(said.get("counterfactual")), "from random labels")
+    otherwise = f"of {said.get('method')}" if said.get("rule") else "from random labels"
+    note = sources.get(str(said.get("counterfactual")), otherwise)
     note += f", epoch {prune_after}" if prune_after is not None else ""
     return [Fact("Threshold", format_number(threshold, 3), note)]
 
@@ -116,7 +117,7 @@ def list_time(said: dict[str, Any]) -> list[Fact]:
 def list_scores(said: dict[str, Any]) -> list[Fact]:
     """The verdict against the true labels; without one, the ranking alone."""
     facts = []
-    judged = said.get("threshold") is not None
+    judged = said.get("threshold") is not None or said.get("rule")
     for key, name, note in (
         ("precision", "Precision", "suspects that are wrong"),
         ("recall", "Recall", "wrong labels found"),

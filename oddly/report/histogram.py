@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from oddly.records import DECIDED, SAME_PICTURE, has_reason
+
 BINS = 40
 STEPS = 10  # places of a dragged threshold within a bin
 FENCE = 3  # widths of the middle that a picture with a threshold reaches to either side
@@ -44,7 +46,7 @@ class WhatIf:
     start: int
     """The place of the run's own threshold."""
     suspects: NDArray[np.int64]
-    """Examples at or above it, those of spared classes aside."""
+    """Examples at or above it, but for spared classes and what something else decided."""
     hits: NDArray[np.int64] | None
     """Those of them that are mislabelled, where that is known."""
     mislabelled: int | None
@@ -118,11 +120,15 @@ def move_threshold(
     start = STEPS * int(np.argmin(np.abs(edges - histogram.threshold)))
     scores = verdicts["score"].to_numpy(np.float64)
     removed = ~verdicts["keep"].to_numpy(np.bool_)
-    judged = np.isfinite(scores) & ~find_spared(verdicts, histogram.threshold)
+    anyway, never = (has_reason(verdicts, reason) for reason in (SAME_PICTURE, DECIDED))
+    spared = find_spared(verdicts[~anyway], histogram.threshold)
+    judged = np.isfinite(scores) & ~anyway & ~never & ~np.isin(labels_of(verdicts), spared)
     wrong = None if truth is None else truth["mislabelled"].to_numpy(np.bool_)
-    suspects = count_from(scores[judged], thresholds)
+    suspects = count_from(scores[judged], thresholds) + anyway.sum()
     suspects[start] = removed.sum()
-    hits = None if wrong is None else count_from(scores[judged & wrong], thresholds)
+    hits = None
+    if wrong is not None:
+        hits = count_from(scores[judged & wrong], thresholds) + (anyway & wrong).sum()
     if hits is not None:
         hits[start] = (removed & wrong).sum()
     return WhatIf(
@@ -136,13 +142,17 @@ def move_threshold(
     )
 
 
-def find_spared(verdicts: pd.DataFrame, threshold: float) -> NDArray[np.bool_]:
-    """Which examples are of a class that was kept whole though the threshold would touch it."""
-    labels = verdicts["given_label"].to_numpy(np.int64)
+def find_spared(verdicts: pd.DataFrame, threshold: float) -> NDArray[np.int64]:
+    """Labels of the classes that were kept whole though the threshold would touch them."""
+    labels = labels_of(verdicts)
     above = verdicts["score"].to_numpy(np.float64) >= threshold
     touched = np.unique(labels[above])
     pruned = np.unique(labels[~verdicts["keep"].to_numpy(np.bool_)])
-    return np.isin(labels, np.setdiff1d(touched, pruned))
+    return np.setdiff1d(touched, pruned)
+
+
+def labels_of(verdicts: pd.DataFrame) -> NDArray[np.int64]:
+    return verdicts["given_label"].to_numpy(np.int64)
 
 
 def find_percentiles(

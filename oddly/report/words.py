@@ -25,6 +25,9 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     if verdicts is None:
         return "This run recorded nothing about single images."
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
+    if rule := run.summary.get("rule"):
+        are = "label is" if examples == 1 else "labels are"
+        return f"{removed:,} of {examples:,} {are} held for wrong: {rule}."
     if run.counterfactual is None:
         return f"A run without a verdict: none of {examples:,} labels was judged."
     if not removed and run.doubt:
@@ -70,8 +73,16 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
     return lines
 
 
-def tell_limits(judged: bool, truth_known: bool) -> tuple[list[str], list[str]]:
-    """What the verdict can tell, and what it cannot."""
+def tell_limits(
+    judged: bool, truth_known: bool, rule: str | None = None
+) -> tuple[list[str], list[str]]:
+    """What the verdict can tell, and what it cannot; `rule`: that of a method other than ODD."""
+    no_proof = "It is no proof. Hard, rare and unusual images are suspected too: look at them."
+    worst_first = "The worst come first, so a short look from the top finds the most errors."
+    truth = "True labels are known here, for scoring only; training did not see them."
+    if rule:
+        can = [f"A suspect is an image that this rule holds for mislabelled: {rule}.", worst_first]
+        return [*can, truth] if truth_known else can, [no_proof]
     if not judged:
         return (
             ["Which images the network finds hardest: those with the highest loss come first."],
@@ -79,14 +90,14 @@ def tell_limits(judged: bool, truth_known: bool) -> tuple[list[str], list[str]]:
         )
     can = [
         "A suspect is an image whose label looked no better to the network than a random label.",
-        "The worst come first, so a short look from the top finds the most errors.",
+        worst_first,
         "The suggested label is what the trained network says; it has not trained on suspects.",
     ]
     cannot = [
-        "It is no proof. Hard, rare and unusual images are suspected too: look at them.",
+        no_proof,
         "Systematic confusions, one class labelled as another, hide better than random errors.",
         "The estimated noise counts labels that look random, and no others.",
     ]
     if truth_known:
-        can.append("True labels are known here, for scoring only; training did not see them.")
+        can.append(truth)
     return can, cannot

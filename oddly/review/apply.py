@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ import pyarrow.parquet as pq
 from oddly.errors import InputError
 from oddly.records import Run, read_table, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
+from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, read_text_columns, spell
 
 SUFFIXES = (".csv", ".parquet")
 COLUMNS = ("id", "label", "remove", "decided_by")
@@ -74,21 +73,23 @@ def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
 
 
 def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """What the table said that this run was trained with."""
+    """What the table said that this run was trained with, read as `--labels` reads it."""
     if not (name := run.config.get("labels")):
         return
-    path = Path(name)
+    path, optional = run.find_path(name), ("remove", "decided_by")
+    wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS, **{each: (each,) for each in optional}}
     try:
-        if path.suffix.lower() == ".parquet":
-            rows = read_table(path).to_pylist()
-        else:
-            rows = list(csv.DictReader(io.StringIO(path.read_text("utf-8-sig"))))
-        for row in rows:
-            remove, who = str(row.get("remove") or "no"), str(row.get("decided_by") or "")
-            yield str(row["id"]), (str(row["label"] or ""), remove, who)
-    except (OSError, UnicodeDecodeError, csv.Error, KeyError):
-        hint = "it must be readable, with columns id and label, as the new table is to hold it too"
-        raise InputError(f"{path}: this run was trained with these labels; {hint}") from None
+        columns = read_text_columns(path, wanted, optional)
+    except InputError as error:
+        hint = "this run was trained with these labels, and the new table is to hold them too"
+        raise InputError(f"{error}; {hint}") from None
+    known = set(read_table(run.path / "verdicts.parquet", ["id"])["id"].to_pylist())
+    nothing = [""] * len(columns["id"])
+    remove, who = (columns.get(each, nothing) for each in optional)
+    ids = spell(columns["id"], known)
+    for id, label, *rest in zip(ids, columns["label"], remove, who, strict=True):
+        gone, person = (value.strip() for value in rest)
+        yield id, (label, gone or "no", person)
 
 
 def _of_run(run: Run, decisions: list[Decision]) -> list[Decision]:

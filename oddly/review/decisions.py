@@ -70,8 +70,8 @@ class Decisions:
 
     def current(self, id: str) -> Decision | None:
         """What stands about an example."""
-        standing = self._standing.get(id)
-        return standing[-1] if standing else None
+        top = self._standing.get(id, [])[-1:]  # in one go: another thread may undo it meanwhile
+        return top[0] if top else None
 
     def revision(self, id: str) -> int:
         """The last row about an example, 0 where there is none: what a new decision must name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import re
 import secrets
 import socket
 import sqlite3
@@ -101,7 +102,7 @@ class Pages:
 
     async def suspects(self, request: Request) -> Response:
         start, show = _number(request, "start", 0), request.query_params.get("show", "open")
-        count = min(_number(request, "count", 60), GRID_LIMIT)
+        count = max(1, min(_number(request, "count", 60), GRID_LIMIT))
         return JSONResponse(await run_in_threadpool(self.session.cards, start, count, show))
 
     async def decide(self, request: Request) -> Response:
@@ -211,7 +212,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name, str(default))
-    if not given.lstrip("-").isdecimal() or len(given) > 12:
+    if not re.fullmatch("-?[0-9]{1,11}", given):
         raise BadRequest(f"{name} is no number")
     return int(given)
 

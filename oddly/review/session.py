@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -72,6 +73,9 @@ class Session:
         decisions: Path | None = None,
     ) -> None:
         self.run = run
+        # In every picture's address: browsers keep pictures, and the next review on this port has
+        # other ones under the same numbers.
+        self._key = secrets.token_hex(4)
         self.suspects = Suspects.read(run, top)
         ids = self.suspects.ids
         self.images: PictureSource = find_images(run, ids[0], images) if ids else NoImages()
@@ -178,7 +182,7 @@ class Session:
         return self.suspects[rank]
 
     def _image(self, rank: int) -> str:
-        return f"/image/{rank}"
+        return f"/image/{rank}?review={self._key}"
 
     def _mark(self, id: str, decision: Decision | None) -> None:
         rank = self.suspects.rank_of.get(id)

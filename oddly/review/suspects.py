@@ -74,7 +74,7 @@ class Suspects:
         table = read_table(run.path / "verdicts.parquet", [*COLUMNS, "reason"])
         if missing := set(COLUMNS) - set(table.column_names):
             raise InputError(f"{run.path}: verdicts.parquet has no column {min(missing)}")
-        if not len(table) or table["threshold"].null_count == len(table):
+        if not _is_judged(table):
             method = run.config.get("method")
             reason = f"method {method} judges no example" if method else "it judges no example"
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
@@ -111,10 +111,18 @@ class Suspects:
         )
 
 
-def describe_score(score: float | None, threshold: float, percentile: float | None) -> str:
+def _is_judged(table: pa.Table) -> bool:
+    """Whether the run says which labels are wrong: by a threshold, or by a rule without one."""
+    removes = pc.any(pc.invert(table["keep"])).as_py()
+    return table["threshold"].null_count < len(table) or bool(removes)
+
+
+def describe_score(score: float | None, threshold: float | None, percentile: float | None) -> str:
     """How odd an example looks beside labels that are random."""
     if score is None:
         return "Never seen in training"
+    if threshold is None:
+        return f"Score {score:.2f}"
     if score < threshold:
         return "Below the threshold: the run kept it"
     if percentile is None:

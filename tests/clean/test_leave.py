@@ -51,6 +51,7 @@ def test_a_table_becomes_a_table_and_so_does_a_wish_for_csv(photos: Path, tmp_pa
 
 def test_rows_of_a_dataset_stay_ids(tmp_path: Path) -> None:
     (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "dataset_info.json").touch()
     run = write_run(tmp_path / "run", str(tmp_path / "dataset"), ["train/0", "train/1"], removed=1)
     copy_cleaned(run, tmp_path / "copy")
     assert (tmp_path / "copy/cleaned.csv").read_text() == "id,label\ntrain/1,a\n"
@@ -85,6 +86,23 @@ def test_a_table_never_replaces_a_file(photos: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not an empty folder"):
         check_copy_to(photos, str(table))
     check_copy_to(tmp_path / "new.csv", str(table))
+
+
+def test_a_first_file_that_is_gone_does_not_make_the_copy_a_table(
+    photos: Path, tmp_path: Path
+) -> None:
+    ids = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    run = write_run(tmp_path / "run", str(photos), ids, removed=0)
+    (photos / ids[0]).unlink()
+    assert copy_cleaned(run, tmp_path / "copy").missing == [f"{ids[0]} (the file is gone)"]
+    assert not (tmp_path / "copy" / "cleaned.csv").exists()
+
+
+def test_where_nothing_is_kept_nothing_is_copied(photos: Path, tmp_path: Path) -> None:
+    ids = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
+    run = write_run(tmp_path / "run", str(photos), ids, removed=len(ids))
+    with pytest.raises(InputError, match="every example is a suspect"):
+        copy_cleaned(run, tmp_path / "copy")
 
 
 def test_what_is_gone_is_told_and_half_a_copy_is_none(photos: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from torch import Tensor
 from torch.utils.data import Dataset, TensorDataset
 
 from oddly.data import synthetic
+from oddly.data.base import check_data
+from oddly.errors import InputError
 
 
 class Decoded(Dataset[Tensor]):
@@ -43,3 +45,22 @@ def test_some_examples_in_another_order(in_memory: bool) -> None:
 def test_an_unknown_truth_stays_unknown() -> None:
     data = replace(synthetic(), true_labels=None)
     assert data.take(torch.tensor([0])).true_labels is None
+
+
+def test_data_of_ones_own_is_checked() -> None:
+    data = synthetic()
+    train, features = data.train, torch.randn(len(data.train), 4)
+    assert isinstance(train.images, Tensor)
+    check_data(data)
+    check_data(replace(data, train=replace(train, images=features), test=None))
+    for broken, told in (
+        (
+            replace(train, labels=train.labels.int()),
+            "labels are torch.int32; make them",
+        ),
+        (replace(train, ids=["x"] * len(train)), "two examples have the same id"),
+        (replace(train, images=train.images.float()), r"images are torch.float32 \(120, 3, 8, 8\)"),
+        (replace(train, images=train.images[:, 0]), r"images are torch.uint8 \(120, 8, 8\)"),
+    ):
+        with pytest.raises(InputError, match=told):
+            check_data(replace(data, train=broken))

@@ -11,9 +11,12 @@ import pytest
 from PIL import Image
 
 from oddly.data import DataOptions, LabelledData, load_data
+from oddly.data.huggingface import is_huggingface
+from oddly.data.source import ImageSource
 from oddly.errors import InputError
 
 OPTIONS = DataOptions(image_size=4)
+LISTED = DataOptions(image_size=4, decode=False)
 
 
 def png(grey: int) -> bytes:
@@ -104,6 +107,49 @@ def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words) as told:
             load(tmp_path / name)
         assert "\n" not in str(told.value)
+
+
+def test_a_set_written_anew_in_another_order_has_other_stamps(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "all.parquet", [1, 2], ["cat", "dog"])
+    first = load(tmp_path, LISTED).train.images
+    write_parquet(tmp_path / "all.parquet", [2, 1], ["dog", "cat"])
+    second = load(tmp_path, LISTED).train.images
+    assert isinstance(first, ImageSource) and isinstance(second, ImageSource)
+    assert first.name(0) == second.name(0) and first.stamp(0) != second.stamp(0)
+    assert first.stamp(0) == second.stamp(1)
+
+
+def test_images_that_are_files_are_stamped_by_the_file(tmp_path: Path) -> None:
+    (tmp_path / "1.png").write_bytes(png(1))
+    rows = [{"bytes": None, "path": "1.png"}, {"bytes": None, "path": None}]
+    pa.parquet.write_table(pa.table({"image": rows, "label": ["a", "b"]}), tmp_path / "all.parquet")
+    images = load(tmp_path, LISTED).train.images
+    assert isinstance(images, ImageSource) and images.stamp(1) == "none"
+    before = images.stamp(0)
+    (tmp_path / "1.png").write_bytes(png(200) + b"longer")
+    assert images.stamp(0) != before
+
+
+@pytest.mark.parametrize("pool", [False, True])
+def test_a_test_split_without_labels_is_left_out(tmp_path: Path, pool: bool) -> None:
+    write_parquet(tmp_path / "train.parquet", [1, 2], ["cat", "dog"])
+    pa.parquet.write_table(pa.table({"image": [png(5)]}), tmp_path / "test.parquet")
+    write_parquet(tmp_path / "validation.parquet", [3, 4], ["", ""])
+    data = load(tmp_path, DataOptions(image_size=4, pool_splits=pool))
+    assert data.test is None and len(data.train) == 2
+    assert data.notes == ("splits without labels left out: test, validation",)
+
+
+def test_a_table_of_labels_among_class_folders_is_no_dataset(tmp_path: Path) -> None:
+    for name in ("cat/1.png", "dog/1.png"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(png(1))
+    table = pa.table({"id": ["cat/1.png"], "label": ["dog"]})
+    pa.parquet.write_table(table, tmp_path / "labels.parquet")
+    data = load(tmp_path)
+    assert data.class_names == ["cat", "dog"] and len(data.train) == 2
+    write_parquet(tmp_path / "train.parquet", [1, 2], ["a", "b"])
+    assert is_huggingface(tmp_path)
 
 
 def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:

@@ -160,6 +160,7 @@ def test_links(tmp_path: Path) -> None:
     (root / "a" / "out.png").symlink_to(tmp_path / "elsewhere" / "x.png")
     (root / "outside").symlink_to(tmp_path / "elsewhere")
     (root / "b" / "circle").symlink_to(root)
+    (root / "a" / "itself.png").symlink_to("itself.png")
     (root / "a" / "to_b").symlink_to(root / "b")
     (root / "b" / "2.png").symlink_to(root / "a" / "1.png")
     data = load(root)
@@ -169,7 +170,7 @@ def test_links(tmp_path: Path) -> None:
         "a/1.png", "a/to_b/1.png", "a/to_b/2.png", "b/1.png", "b/2.png",
     }  # fmt: skip
     assert data.notes == (
-        "4 links leading outside the folder (or in a circle) ignored: a/out.png,"
+        "5 links leading outside the folder (or in a circle) ignored: a/itself.png, a/out.png,"
         " a/to_b/circle, b/circle, outside",
     )
 

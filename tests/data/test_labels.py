@@ -129,3 +129,12 @@ def test_removed_examples_of_files_decoded_when_asked_for(
 def test_bad_removals(data: LabelledData, tmp_path: Path, rows: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         replace_labels(data, write(tmp_path, f"id,label,remove\n{rows}\n"))
+
+
+def test_classes_that_differ_in_a_blank_stay_apart(tmp_path: Path) -> None:
+    data = replace(synthetic(), class_names=["cat", "cat ", " dog"])
+    ids = data.train.ids
+    table = tmp_path / "l.csv"
+    table.write_text(f"id,label\n{ids[0]},cat \n{ids[1]}, dog\n {ids[2]} , cat\n")
+    labels = replace_labels(data, table).train.labels.tolist()
+    assert labels[:3] == [1, 2, 0]

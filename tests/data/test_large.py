@@ -121,3 +121,10 @@ def test_a_key_without_label_is_named(own: Path) -> None:
     path.write_text(path.read_text() + "\nimages/new,key.jpg")
     with pytest.raises(InputError, match="1 key without a label in noisy_label_kv.txt: images/new"):
         load_data("clothing1m:noisy", options(own))
+
+
+def test_a_list_that_is_no_text_is_named(own: Path) -> None:
+    path = own / "webvision/info/synsets.txt"
+    path.write_bytes(b"n01440764 fish\n\xff\n")
+    with pytest.raises(InputError, match=r"synsets\.txt is not UTF-8 text"):
+        load_data("webvision", options(own))

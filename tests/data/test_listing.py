@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from oddly.data.listing import first_few, natural, storable
-from oddly.errors import count, shown
+from oddly.data.listing import natural, storable
+from oddly.errors import count, first_few, shown
 
 
 def test_natural_order() -> None:

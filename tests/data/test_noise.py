@@ -219,3 +219,10 @@ def test_one_class_has_no_other(kind: str) -> None:
     data: LabelledData = synthetic(num_classes=1)
     with pytest.raises(InputError, match="two classes"):
         add_noise(data, kind, 0.4, seeded())
+
+
+def test_instance_noise_needs_images() -> None:
+    data = synthetic()
+    features = replace(data, train=replace(data.train, images=torch.randn(len(data.train), 4)))
+    with pytest.raises(InputError, match="noise instance needs images; synthetic holds features"):
+        add_noise(features, "instance", 0.3, seeded())

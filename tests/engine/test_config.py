@@ -87,6 +87,10 @@ def test_config_survives_its_file() -> None:
         ({"epochs": 5, "warmup": 6.0}, "warmup must be within 0..5; it is 6"),
         ({"init_seed": -1}, "init_seed must be within 0..4294967295; it is -1"),
         ({"image_size": 2}, "image_size must be within 4..4096"),
+        (
+            {"backbone": "x", "noise": 0.1, "noise_kind": "instance"},
+            "noise instance needs images; a frozen backbone's features are none",
+        ),
         ({"nesterov": 1}, "nesterov takes bool, not 1"),
         ({"model": 8}, "model takes str, not 8"),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,16 @@ def test_no_readable_image_at_all(tmp_path: Path) -> None:
     data = synthetic()
     with pytest.raises(InputError, match="none of its"):
         features_data(data, type(data.train)(found.features, data.train.labels[:0], []))
+
+
+def test_the_truth_of_unreadable_images_goes_with_them(tmp_path: Path) -> None:
+    for name in ("a/0", "a/1", "b/0"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (6, 6), "red").save(tmp_path / f"{name}.png")
+    (tmp_path / "a/0.png").write_bytes(b"junk")
+    data = load_data(str(tmp_path), DataOptions(decode=False))
+    decided = torch.tensor([True, False, True])
+    data = replace(data, true_labels=torch.tensor([0, 1, 1]), decided=decided)
+    made = embed_data(data, Mean(), 4, CPU, skip_unreadable=True)
+    assert made.true_labels is not None and made.true_labels.tolist() == [1, 1]
+    assert made.decided is not None and made.decided.tolist() == [False, True]

@@ -39,3 +39,15 @@ def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: bytes | None, tol
         path.write_bytes(content)
     with pytest.raises(InputError, match=told):
         load_weights(build_model("resnet8", 4, 3, 16), str(path), "resnet8")
+
+
+@pytest.mark.parametrize("name", ["resnet8", "timm:resnet10t"])
+def test_only_the_final_layer_may_be_missing(tmp_path: Path, name: str) -> None:
+    model = build_model(name, 4, 3, 32)
+    state = model.state_dict()
+    torch.save({k: v for k, v in state.items() if not k.startswith("fc.")}, tmp_path / "body.pt")
+    load_weights(model, str(tmp_path / "body.pt"), name)
+    first = next(iter(state))
+    torch.save({k: v for k, v in state.items() if k != first}, tmp_path / "beheaded.pt")
+    with pytest.raises(InputError, match=f"1 of .* missing .* the first is {first}"):
+        load_weights(model, str(tmp_path / "beheaded.pt"), name)

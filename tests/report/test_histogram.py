@@ -202,6 +202,18 @@ def test_the_runs_own_threshold_removes_what_the_run_removed() -> None:
     assert whatif.hits is None and whatif.mislabelled is None and whatif.below is None
 
 
+def test_what_something_else_decided_heeds_no_threshold() -> None:
+    """The first is one of two copies under two labels, the last a person has decided on."""
+    reasons = ["same picture, another label", None, None, None, "decided by a person"]
+    verdicts = make_verdicts(
+        [0.0, 1.0, 2.0, 3.0, 9.0], threshold=[2.5] * 5, keep=[False, True, True, False, True]
+    ).assign(reason=reasons)
+    whatif = move(verdicts, [True, False, True, False, True])
+    assert whatif.hits is not None and whatif.suspects[whatif.start] == 2
+    assert (whatif.suspects.min(), whatif.suspects.max()) == (1, 4)
+    assert (whatif.hits.min(), whatif.hits.max()) == (1, 2)
+
+
 def test_without_a_threshold_there_is_nothing_to_move() -> None:
     verdicts = make_verdicts([1.0, 2.0])
     histogram = bin_scores(verdicts, None)

@@ -211,6 +211,28 @@ def test_a_run_without_counterfactual_truth_or_test_set(tmp_path: Path) -> None:
     assert page.tags.count("circle") == 1  # one epoch is a dot, not a line
 
 
+@pytest.mark.parametrize("threshold", [None, 0.5])
+def test_a_run_of_a_method_that_judges_by_a_rule_of_its_own(
+    tmp_path: Path, threshold: float | None
+) -> None:
+    writer = RunWriter.create(tmp_path, {"method": "elr"}, {})
+    losses, scores = np.array([3.0, 0.1, 0.2]), np.array([0.9, 0.1, 0.2])
+    suggested, sure = np.array([1, 1, 1]), np.ones(3)
+    keep, names = np.array([False, True, True]), ["a", "b"]
+    given, shape = np.array([0, 1, 1]), (None, threshold, keep, suggested, sure, names)
+    writer.write_verdicts(VerdictTable(["x", "y", "z"], given, losses, scores, *shape))
+    rule = "the targets name another class"
+    figures = {"precision": 1.0, "recall": 0.5}
+    writer.finish({"method": "elr", "rule": rule, "threshold": threshold, **figures})
+    read = plain_text(render(Run(tmp_path))[0])
+    assert "1 of 3 labels are held for wrong: the targets name another class." in read
+    assert "Suspects 1 33.3 % of the images" in read
+    assert "Precision 100.0" in read and "Recall 50.0" in read
+    assert "Plain training" not in read and "random label" not in read
+    assert ("score reaches the threshold" in read) == (threshold is not None)
+    assert "loss reaches" not in read
+
+
 def test_a_run_of_nothing(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, {"method": "odd"}, {})
     empty = np.zeros(0)

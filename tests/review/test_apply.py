@@ -75,7 +75,9 @@ def test_the_next_round_keeps_what_the_one_before_decided(
             ROWS[3],
         ]
     first.unlink()
-    with pytest.raises(InputError, match=r"labels\.csv: this run was trained with these labels"):
+    with pytest.raises(
+        InputError, match=r"labels\.csv cannot be read: .*; this run was trained with"
+    ):
         write_labels(second, read_outcome(second))
 
 
@@ -91,6 +93,48 @@ def test_an_earlier_table_of_nobody_in_particular_vouches_for_nothing(
     with open(write_labels(run, read_outcome(run)), newline="") as file:
         rows = list(csv.reader(file))[1:]
     assert rows == [["cat/3.png", "dog", "no", ""], ["dog/1.png", "dog", "no", "person"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("l.csv", "ID;Class;Remove\ncat/3.png;dog;\ndog/1.png;emu;no\n"),
+        ("l.csv", "path,label\n./cat/3.png,dog\ndog\\1.png,emu\n"),
+        ("l.tsv", "path\tlabel\ncat/3.png\t dog\n dog/1.png\temu\n"),
+        ("l.csv", '\ufeff"file","label"\r\n"cat/3.png","1"\r\n"dog/1.png","emu"\r\n'),
+    ],
+)
+def test_an_earlier_table_may_be_whatever_labels_takes(
+    tmp_path: Path, photos: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text, newline="")
+    run = write_run(tmp_path / "run", ["dog/1.png"], photos, labels=str(tmp_path / name))
+    session = Session(run)
+    session.decide(0, "relabel", "dog", 0)
+    session.decisions.close()
+    data = replace_labels(
+        load_data(str(photos), DataOptions()), write_labels(run, read_outcome(run))
+    )
+    labels = dict(zip(data.train.ids, data.train.labels.tolist(), strict=True))
+    assert (labels["cat/3.png"], labels["dog/1.png"]) == (1, 1) and "2 labels" in data.notes[0]
+
+
+def test_an_earlier_table_lies_where_the_run_was_started(
+    tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    frame = pd.DataFrame({"id": ["cat/3.png", "emu/2.png"], "label": [1.0, None]})
+    frame.assign(remove=[False, True]).to_parquet(tmp_path / "there" / "l.parquet")
+    monkeypatch.chdir(tmp_path / "there")
+    run = write_run(tmp_path / "run", ["dog/1.png"], photos, labels="l.parquet")
+    monkeypatch.chdir(tmp_path)
+    session = Session(run)
+    session.decide(0, "remove", None, 0)
+    session.decisions.close()
+    data = replace_labels(
+        load_data(str(photos), DataOptions()), write_labels(run, read_outcome(run))
+    )
+    assert len(data.train) == 7 and "1 label given, 1 of them new" in data.notes[0]
 
 
 def test_decisions_about_examples_of_another_run_stay_out(decided: Run, tmp_path: Path) -> None:

@@ -108,6 +108,20 @@ def test_the_next_training_is_like_the_one_before(
     ]
 
 
+def test_what_has_no_option_of_its_own_is_told_too(
+    oddly: Command, photos: Path, tmp_path: Path
+) -> None:
+    rule = {"counterfactual": "weights", "statistic": "last", "percentile": 10.0, "rounds": 1}
+    made_with = {"weight_decay": 0.0, "momentum": 0.0, "noise_seed": 0}
+    settings = {**rule, "draws": 20_000, "head": None}
+    run = write_run(tmp_path / "run", ["cat/0.png"], photos, settings=settings, **made_with)
+    told = used(oddly, run).removeprefix(f"oddly train {photos} --labels {run.path}/labels.csv ")
+    assert sorted(told.split(" --")) == [
+        *("--weight-decay 0.0", "momentum 0.0", "percentile 10.0", "rounds 1"),
+        *("set counterfactual=weights", "set statistic=last"),
+    ]
+
+
 def test_the_next_cleaning_can_be_pasted(
     oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

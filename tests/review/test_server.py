@@ -62,13 +62,20 @@ def test_two_tabs_on_one_suspect(site: Site) -> None:
     assert site.decide(0, "remove", now["revision"]).status_code == 200
 
 
+@pytest.mark.parametrize("number", ["--5", "-", "1e3", "²", "9" * 13])
+def test_what_is_no_number_is_told_so(site: Site, number: str) -> None:
+    answer = site.client.get("/api/next", params={"after": number})
+    assert answer.status_code == 400 and answer.json() == {"error": "after is no number"}
+    assert len(site.client.get("/api/suspects", params={"count": -5}).json()["cards"]) == 1
+
+
 def test_pictures(site: Site, photos: Path) -> None:
     answer = site.client.get("/image/0")
     assert answer.headers["content-type"] == "image/png"
     assert Image.open(io.BytesIO(answer.content)).size == (8, 6)
     paint(photos / "dog" / "1.png", size=(2000, 1000))
     assert Image.open(io.BytesIO(site.client.get("/image/1").content)).size == (1024, 512)
-    assert Image.open(io.BytesIO(site.client.get("/image/1?small").content)).size == (224, 112)
+    assert Image.open(io.BytesIO(site.client.get("/image/1?x&small").content)).size == (224, 112)
     (photos / "emu" / "2.png").unlink()
     gone = site.client.get("/image/2")
     assert gone.status_code == 200 and gone.headers["content-type"] == "image/svg+xml"

@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -117,6 +118,18 @@ def test_a_run_without_a_verdict(tmp_path: Path) -> None:
     writer.finish({})
     with pytest.raises(InputError, match="method erm judges no example; review a run of method"):
         Suspects.read(Run(tmp_path / "run"))
+
+
+def test_a_rule_without_a_threshold_judges_too(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", ["a.png", "b.png"], "x", keep=[False, True])
+    path = run.path / "verdicts.parquet"
+    table = pq.read_table(path)
+    for name in ("threshold", "counterfactual_percentile"):
+        nothing = pa.nulls(2, pa.float32())
+        table = table.set_column(table.column_names.index(name), name, nothing)
+    pq.write_table(table, path)
+    suspects = Suspects.read(Run(run.path))
+    assert suspects.ids == ["a.png"] and suspects[0].words == "Score 4.00"
 
 
 def test_damaged_verdicts(tmp_path: Path) -> None:

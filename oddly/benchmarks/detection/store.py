@@ -11,6 +11,7 @@ import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -121,5 +122,5 @@ def _load(path: Path) -> Arrays:
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise InputError(f"{path} cannot be read ({error}); remove it and its .json") from None

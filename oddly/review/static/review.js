@@ -251,7 +251,7 @@ function drawCard(each, place) {
   const body = document.createElement("button");
   const image = document.createElement("img");
   const caption = document.createElement("span");
-  image.src = `${each.image}?small`;
+  image.src = `${each.image}&small`;
   image.alt = "";
   image.loading = "lazy";
   caption.className = "caption";

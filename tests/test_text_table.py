@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from oddly.errors import InputError
+from oddly.text_table import read_text_columns, refuse_empty, spell
+
+WANTED = {"id": ("id", "path"), "label": ("label", "class")}
+
+
+def test_text_stays_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("Class,PATH,more\n007, a.png,1\nNA,b.png ,2\n,c.png,3\n")
+    columns = read_text_columns(tmp_path / "t.csv", WANTED)
+    assert columns == {"id": [" a.png", "b.png ", "c.png"], "label": ["007", "NA", ""]}
+    with pytest.raises(InputError, match="1 row without a label, the first is row 3"):
+        refuse_empty(tmp_path / "t.csv", "label", columns["label"])
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_every_kind_of_text(tmp_path: Path, kind: pa.DataType) -> None:
+    table = pa.table({"id": pa.array(["a", None]).cast(kind), "label": ["x", "y"]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    assert read_text_columns(tmp_path / "t.parquet", WANTED)["id"] == ["a", ""]
+
+
+def test_integers_that_met_a_missing_value(tmp_path: Path) -> None:
+    pd.DataFrame({"id": ["a", "b"], "label": [3.0, None]}).to_parquet(tmp_path / "t.parquet")
+    assert read_text_columns(tmp_path / "t.parquet", WANTED)["label"] == ["3", ""]
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
+def test_bytes_are_no_text(tmp_path: Path, kind: pa.DataType) -> None:
+    table = pa.table({"id": pa.array([b"a"], kind), "label": ["x"]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="column id is of type (large_)?binary, not text"):
+        read_text_columns(tmp_path / "t.parquet", WANTED)
+
+
+def test_names_are_spelt_as_the_data_know_them() -> None:
+    names = ["a/1.png", " a/1.png ", "./a/1.png", ".\\a\\1.png", " b/1.png", "c\\d.png", " new"]
+    known = {"a/1.png", " b/1.png", "c\\d.png"}
+    assert spell(names, known) == [*["a/1.png"] * 4, " b/1.png", "c\\d.png", " new"]
