@@ -66,9 +66,7 @@ def denoise(
     """
     order = _check(loader)
     dataset = IndexedDataset(loader.dataset, label_key)
-    batches: Any = loader.batch_sampler
-    size = None if batches.drop_last else batches.batch_size
-    sampler = KeepSampler(len(dataset), seed, refill=refill, batch_size=size, **order)
+    sampler = KeepSampler(len(dataset), seed, refill=refill, **order)
     denoiser = Denoiser(dataset, num_classes, epochs, seed=seed, sampler=sampler, **options)
     if denoiser.sentinels:
         dataset.check_label()
@@ -99,16 +97,17 @@ def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     if type(batches) is not BatchSampler:
         raise InputError("the loader needs a batch_size, not batches of its own (batch_sampler)")
     sampler: Any = batches.sampler
+    order = {"batch_size": batches.batch_size, "drop_last": batches.drop_last}
     if isinstance(sampler, DistributedSampler):
-        ranks = {"rank": sampler.rank, "world_size": sampler.num_replicas}
-        return {"shuffle": sampler.shuffle, **ranks}
+        order |= {"rank": sampler.rank, "world_size": sampler.num_replicas}
+        return {**order, "shuffle": sampler.shuffle}
     once = isinstance(sampler, RandomSampler) and not sampler.replacement
     if not (once or isinstance(sampler, SequentialSampler)) or len(sampler) != len(loader.dataset):
         raise InputError(
             f"the loader's {type(sampler).__name__} would be lost, for kept examples are drawn by"
             " another: give it shuffle=True, and leave examples out with torch's Subset"
         )
-    return {"shuffle": once}
+    return {**order, "shuffle": once}
 
 
 def _rebuild(

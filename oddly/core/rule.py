@@ -123,6 +123,7 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
         raise InputError(
             "index and labels must be one number per example:"
             f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
+            " (a collate_fn must not leave out, repeat or mix examples)"
         )
     if labels.is_floating_point():
         kind = str(labels.dtype).removeprefix("torch.")

@@ -37,6 +37,26 @@ def test_who_drops_the_last_batch_loses_nothing_more() -> None:
     assert len(denoiser.sampler) == 65
 
 
+def test_of_less_than_a_batch_that_is_kept_not_all_is_dropped() -> None:
+    """Training would go on without a single step."""
+    loader, denoiser = denoise(DataLoader(dataset(), 32, shuffle=True, drop_last=True))
+    denoiser.sampler.set_keep(torch.arange(N) < 20)
+    [batch] = [index for _, _, index in loader]
+    assert len(batch) == 32
+    assert sorted(set(batch.tolist())) == list(range(20))
+
+
+@pytest.mark.parametrize("change", [lambda items: items[1:], lambda items: items * 2])
+def test_a_collate_function_that_leaves_out_or_repeats_examples_is_told(change: Any) -> None:
+    collate = DataLoader(dataset()).collate_fn
+    loader, denoiser = denoise(
+        DataLoader(dataset(), 32, collate_fn=lambda items: collate(change(items)))
+    )
+    inputs, labels, index = next(iter(loader))
+    with pytest.raises(InputError, match="a collate_fn must not leave out, repeat or mix"):
+        denoiser.observe(index, torch.zeros(len(inputs), K), labels)
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_distributed_sampler_says_which_share_it_was(rank: int) -> None:
     """Made by hand, without torch.distributed or for some of its ranks alone."""
