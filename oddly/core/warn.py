@@ -34,8 +34,8 @@ def warn_unseen(seen: Tensor) -> None:
     unseen = len(seen) - int(seen.count_nonzero())
     if unseen > MISSED * len(seen):
         warnings.warn(
-            f"{unseen:,} of {len(seen):,} examples did not come in the first epoch: end_epoch"
-            " belongs after the whole loader, which shares examples between processes by itself"
-            " (accelerate must not prepare it)",
+            f"{unseen:,} of {len(seen):,} examples were not observed in the first epoch: call"
+            " observe for every batch of the loader, then end_epoch, and let nobody share out its"
+            " batches a second time (accelerate must not prepare it)",
             stacklevel=3,  # the caller of end_epoch()
         )

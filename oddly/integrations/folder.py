@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -91,11 +91,11 @@ def _check_names(class_names: object) -> None:
             f"class_names must be the names in the classes' order, not a {kind}: of an id2label"
             " its values, of a class_to_idx its keys, as a list"
         )
-    if isinstance(class_names, str) or not isinstance(class_names, Sequence):
-        raise InputError(f"class_names must be a list of names, not a {kind}")
-    [(name, count)] = Counter(map(str, class_names)).most_common(1)
-    if count > 1:
-        raise InputError(f"class names must differ, but '{name}' is there {count} times")
+    if isinstance(class_names, str | Set) or not isinstance(class_names, Collection):
+        raise InputError(f"class_names must be a list of names, not of type {kind}")
+    for name, count in Counter(map(str, class_names)).most_common(1):
+        if count > 1:
+            raise InputError(f"class names must differ, but '{name}' is there {count} times")
 
 
 def _create(path: Path, config: Mapping[str, Any], overwrite: bool) -> RunWriter:

@@ -125,4 +125,4 @@ def test_the_ranks_together_are_to_see_every_example(results: list[dict[str, Any
     for result in results:
         whole, half = result["told"]
         assert whole == []
-        assert half == ["101 of 203 examples did not come in the first epoch"]
+        assert half == ["101 of 203 examples were not observed in the first epoch"]

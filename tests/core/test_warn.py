@@ -22,7 +22,7 @@ def test_more_than_a_tenth_missing_is_told(unseen: int, told: bool) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         warn_unseen(torch.arange(N) >= unseen)
-    found = [str(warning.message).partition(" did not")[0] for warning in caught]
+    found = [str(warning.message).partition(" were not")[0] for warning in caught]
     assert found == [f"{unseen} of 200 examples"] * told
 
 
@@ -40,7 +40,9 @@ def test_a_loop_that_sees_half_of_the_examples_is_told_once_where_it_is() -> Non
     data, denoiser = make()
     loader = DataLoader(Subset(data, range(100)), 20)
     observe(denoiser, loader)
-    with pytest.warns(UserWarning, match="100 of 200 examples did not come in the first") as told:
+    with pytest.warns(
+        UserWarning, match="100 of 200 examples were not observed in the first"
+    ) as told:
         denoiser.end_epoch(MODEL)
     assert told[0].filename == __file__
     observe(denoiser, loader)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -85,7 +86,8 @@ def test_without_names_predictions_or_files(tmp_path: Path) -> None:
 
 
 def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
-    run = save_run(make_verdict(), tmp_path / "run", NAMES, range(10, 14), predictions=[0, 2, 2, 1])  # type: ignore[arg-type]
+    names: Any = np.array(NAMES)
+    run = save_run(make_verdict(), tmp_path / "run", names, range(10, 14), predictions=[0, 2, 2, 1])
     assert run.verdicts["id"].tolist() == ["10", "11", "12", "13"]
     assert run.verdicts["suggested_name"].tolist() == ["cat", "owl", "owl", "dog"]
 
@@ -103,8 +105,10 @@ def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
         ({"predictions": [0, 1, 2, 3]}, "class 3 among the predictions, but 3 class names"),
         ({"class_names": ["cat", "dog"]}, "class 2 among the labels, but 2 class names"),
         ({"class_names": dict(enumerate(NAMES))}, "not a dict: of an id2label its values"),
-        ({"class_names": "abc"}, "class_names must be a list of names, not a str"),
-        ({"class_names": 3}, "class_names must be a list of names, not a int"),
+        ({"class_names": "abc"}, "class_names must be a list of names, not of type str"),
+        ({"class_names": set(NAMES)}, "class_names must be a list of names, not of type set"),
+        ({"class_names": []}, "class 2 among the labels, but 0 class names"),
+        ({"class_names": 3}, "class_names must be a list of names, not of type int"),
         ({"class_names": ["cat", "dog", "cat"]}, "names must differ, but 'cat' is there 2 times"),
         ({"ids": [f"{i}.png" for i in range(4)], "data": "."}, r"0\.png: no such image; ids are"),
     ],
