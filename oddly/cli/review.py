@@ -93,7 +93,9 @@ def apply(
     table = write_labels(opened, outcome, out)
     changed = counts["suggestion"] + counts["relabel"]
     say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
-    say(f"labels  {table}\nuse     {shlex.join(_use_again(opened, table))}")
+    say(f"labels  {table}")
+    if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
+        say(f"use     {shlex.join(_use_again(opened, table))}")
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)
 

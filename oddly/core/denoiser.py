@@ -16,19 +16,12 @@ from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
 from oddly.core.ranks import count_ranks, merge_latest, merge_mean
-from oddly.core.rule import (
-    PASSES,
-    Rule,
-    check_batch,
-    check_setup,
-    usual_counterfactual,
-    warn_unclosed,
-    warn_unless_kept,
-)
+from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
 from oddly.core.verdict import Verdict, judge, judge_by_sentinels
+from oddly.core.warn import PASSES, warn_unclosed, warn_unless_kept, warn_unseen
 from oddly.core.wrong_label import WrongLabels
 from oddly.errors import InputError
 
@@ -144,8 +137,8 @@ class Denoiser:
                 "sentinels are not planted: train with labels = denoiser.plant(index, labels),"
                 " or hand Denoiser the IndexedDataset that your loader reads"
             )
+        check_batch(index, logits, labels, self.num_classes)
         with self.stopwatch(logits.device):
-            check_batch(index, logits, labels, self.num_classes)
             before, self._unclosed = self._unclosed, self._unclosed + len(index)
             if logits.device.type == "cpu":
                 self._note(index, logits.detach().float(), labels.cpu())
@@ -187,6 +180,8 @@ class Denoiser:
                 if count_ranks() > 1:
                     self._observed.share(~self.ledger.current.isnan())
                     merge_mean(self.ledger.current)
+                if self.epoch == 1 and self._dataset is not None and self.warns:
+                    warn_unseen(self._observed["rivals"] >= 0)
                 weight = self.sentinels.close_epoch(self.ledger.current)
             self.ledger.close_epoch(weight)
             if self.wrong_labels:

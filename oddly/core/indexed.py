@@ -72,6 +72,7 @@ class IndexedDataset(Dataset[Any]):
         item = self.dataset[0]
         try:
             key = find_label(item, self.label_key)
+            _number(item[key])
         except InputError as error:
             raise InputError(
                 f"sentinels need labels that can be replaced, but {error};"
@@ -107,23 +108,30 @@ class IndexedDataset(Dataset[Any]):
             )
 
     def _class_of(self, label: Any) -> int:
-        number: Any = None
-        try:
-            number = label.item() if hasattr(label, "item") else label  # of an array of one, too
-            found = int(number)
-        except (TypeError, ValueError, RuntimeError):
-            found = -1
-        if found != number:
-            raise InputError(
-                f"a label must be one class number, not {type(label).__name__} {label!r}: return"
-                " class indices, or say with label_key= which entry of an item they are"
-            )
+        found = _number(label)
         if not 0 <= found < self._num_classes:
             raise InputError(
                 f"label {found} is outside 0..{self._num_classes - 1}: say with label_key= which"
                 " entry of an item is the label, or correct num_classes"
             )
         return found
+
+
+def _number(label: Any) -> int:
+    number: Any = None
+    try:
+        number = label.item() if hasattr(label, "item") else label  # of an array of one, too
+        found = int(number)
+    except (TypeError, ValueError, RuntimeError):
+        found = -1
+    if found != number:
+        # Not the whole of it: it may be an image.
+        told = f"of shape {tuple(label.shape)}" if hasattr(label, "shape") else repr(label)[:60]
+        raise InputError(
+            f"a label must be one class number, not {type(label).__name__} {told}: return"
+            " class indices, or say with label_key= which entry of an item they are"
+        )
+    return found
 
 
 def find_label(item: Any, label_key: LabelKey = None) -> str | int:

@@ -32,7 +32,9 @@ def append_index(batch: Any, index: Tensor) -> Any:
     if type(batch) in (tuple, list):
         return [*batch, index]
     raise InputError(
-        f"batches must be tuples, lists or mappings to carry an index, not {type(batch)}"
+        "batches must be tuples, lists or mappings to carry an index, not"
+        f" {type(batch).__name__}: say with carry=, a function of batch and index, what to make of"
+        " both"
     )
 
 
@@ -62,9 +64,9 @@ def denoise(
     by going through them again. The label is an item's second entry, or called label, labels,
     target or targets; else `label_key` is its place or name. `options` are those of `Denoiser`.
     """
-    shuffle = _check(loader)
+    order = _check(loader)
     dataset = IndexedDataset(loader.dataset, label_key)
-    sampler = KeepSampler(len(dataset), seed, shuffle, refill=refill)
+    sampler = KeepSampler(len(dataset), seed, refill=refill, **order)
     denoiser = Denoiser(dataset, num_classes, epochs, seed=seed, sampler=sampler, **options)
     if denoiser.sentinels:
         dataset.check_label()
@@ -74,12 +76,16 @@ def denoise(
     return rebuilt, denoiser
 
 
-def _check(loader: DataLoader[Any]) -> bool:
-    """Refuse a loader whose order is not ours to replace; says whether it shuffles."""
+def _check(loader: DataLoader[Any]) -> dict[str, Any]:
+    """Refuse a loader whose order is not ours to replace; says what that was, for KeepSampler."""
     if not isinstance(loader, DataLoader):
         raise InputError(f"a torch DataLoader is needed, not {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise InputError("an iterable dataset has no indices: use one with a length and items")
+    if isinstance(loader.dataset, _Pairs):  # the same cell of a notebook once more
+        raise InputError(
+            "this loader comes out of oddly.denoise already: make a new one of your dataset"
+        )
     if isinstance(loader.dataset, IndexedDataset):
         raise InputError("the indices are added here: give the loader the dataset itself")
     kind: Any = type(loader)
@@ -91,15 +97,17 @@ def _check(loader: DataLoader[Any]) -> bool:
     if type(batches) is not BatchSampler:
         raise InputError("the loader needs a batch_size, not batches of its own (batch_sampler)")
     sampler: Any = batches.sampler
+    order = {"batch_size": batches.batch_size, "drop_last": batches.drop_last}
     if isinstance(sampler, DistributedSampler):
-        return sampler.shuffle
+        order |= {"rank": sampler.rank, "world_size": sampler.num_replicas}
+        return {**order, "shuffle": sampler.shuffle}
     once = isinstance(sampler, RandomSampler) and not sampler.replacement
     if not (once or isinstance(sampler, SequentialSampler)) or len(sampler) != len(loader.dataset):
         raise InputError(
             f"the loader's {type(sampler).__name__} would be lost, for kept examples are drawn by"
             " another: give it shuffle=True, and leave examples out with torch's Subset"
         )
-    return once
+    return {**order, "shuffle": once}
 
 
 def _rebuild(

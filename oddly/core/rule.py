@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from torch import Tensor
 
@@ -12,7 +12,6 @@ from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
 """Where the threshold comes from, with its default percentile."""
-PASSES = 3  # over the data without a call of end_epoch: then somebody has forgotten it
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 SMALLEST = 100  # examples; with fewer, too few could be planted
 
@@ -77,6 +76,8 @@ class Rule:
             raise InputError(f"percentile must be within 0..100, not {self.percentile:g}")
         if prune_after is None and epochs is None:
             raise InputError("say when to prune: prune_after=E, or epochs=… to find E by itself")
+        if epochs is not None and epochs < 1:
+            raise InputError(f"epochs must be at least 1, not {epochs}")
         if prune_after is not None and prune_after < 1:
             raise InputError(f"prune_after counts finished epochs: at least 1, not {prune_after}")
         if epochs is not None and (prune_after or 1) > epochs:
@@ -98,6 +99,8 @@ def check_setup(examples: object, num_classes: int, draws: int) -> None:
     if not isinstance(examples, int | IndexedDataset):
         kind = type(examples).__name__
         raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
+    if not isinstance(num_classes, Integral):  # the names of classes, say
+        raise InputError(f"num_classes must be a number, not {type(num_classes).__name__}")
     if num_classes < 2:
         raise InputError(f"there must be at least 2 classes, not {num_classes}")
     if draws < 1:
@@ -106,6 +109,12 @@ def check_setup(examples: object, num_classes: int, draws: int) -> None:
 
 def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:
     """Refuse shapes that do not fit and, where looking costs nothing, labels that are no class."""
+    for name, value in (("index", index), ("logits", logits), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise InputError(
+                f"observe(index, logits, labels): {name} must be a tensor, not"
+                f" {type(value).__name__}"
+            )
     if logits.dim() != 2 or logits.shape[1] != num_classes:
         raise InputError(
             f"logits must be (batch, {num_classes}), a column per class, not {tuple(logits.shape)}"
@@ -114,6 +123,7 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
         raise InputError(
             "index and labels must be one number per example:"
             f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
+            " (a collate_fn must not leave out, repeat or mix examples)"
         )
     if labels.is_floating_point():
         kind = str(labels.dtype).removeprefix("torch.")
@@ -123,22 +133,3 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
     low, high = (bound.item() for bound in labels.aminmax())
     if low < 0 or high >= num_classes:
         raise InputError(f"label {low if low < 0 else high} is outside 0..{num_classes - 1}")
-
-
-def warn_unclosed(observed: int, examples: int) -> None:
-    """Tell a training loop that never says when an epoch ends: no verdict would ever come."""
-    warnings.warn(
-        f"{observed:,} observations of {examples:,} examples and no end of an epoch: call"
-        " denoiser.end_epoch(model) after each, or there will be no verdict",
-        stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
-    )
-
-
-def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
-    """Tell a training loop that goes on with examples that were removed."""
-    if not bool(keep[index.cpu().long()].all()):
-        warnings.warn(
-            "removed examples still come out of your loader: give it sampler=denoiser.sampler,"
-            " or leave out denoiser.verdict.removed yourself",
-            stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
-        )

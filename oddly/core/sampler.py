@@ -20,6 +20,8 @@ class KeepSampler(Sampler[int]):
     Under torch.distributed each rank gets its share of the same order; the last few indices are
     repeated where the ranks would else get unequal numbers (unequal loops would hang).
     `refill` keeps an epoch as long as it was: what is kept comes round again, in a new order.
+    Where `batch_size` is given, a pruned epoch does not end with a batch of one, which batch norm
+    refuses: one example is left out of it. With `drop_last`, it has at least one whole batch.
     """
 
     def __init__(
@@ -30,6 +32,8 @@ class KeepSampler(Sampler[int]):
         rank: int | None = None,
         world_size: int | None = None,
         refill: bool = False,
+        batch_size: int | None = None,
+        drop_last: bool = False,
     ) -> None:
         if num_examples < 1:
             raise InputError("there are no examples to draw from")
@@ -37,7 +41,7 @@ class KeepSampler(Sampler[int]):
         self.rank = rank if rank is not None else (dist.get_rank() if ranks > 1 else 0)
         self.world_size = world_size if world_size is not None else ranks
         self.num_examples, self.seed, self.shuffle = num_examples, seed, shuffle
-        self.refill = refill
+        self.refill, self.batch_size, self.drop_last = refill, batch_size, drop_last
         self.epoch, self.start = 0, 0
         self.num_kept = num_examples
         self._keep: Tensor | None = None  # None: all of them
@@ -72,7 +76,7 @@ class KeepSampler(Sampler[int]):
             share = -(-len(order) // self.world_size)
             places = torch.arange(share) * self.world_size + self.rank
             order = order[places % len(order)]
-        return order[self.start :]
+        return order[self.start : self._share]
 
     def _round(self, generator: torch.Generator) -> Tensor:
         """Places among the kept ones, each once."""
@@ -83,14 +87,24 @@ class KeepSampler(Sampler[int]):
     @property
     def _total(self) -> int:
         """What all ranks together yield in an epoch."""
+        if self.drop_last and self.batch_size and self._keep is not None and not self.refill:
+            return max(self.num_kept, self.batch_size * self.world_size)  # else all were dropped
         return self.num_examples if self.refill else self.num_kept
+
+    @property
+    def _share(self) -> int:
+        """What this rank yields of it; the same number for every rank."""
+        share = -(-self._total // self.world_size)
+        if self._keep is None or self.refill or self.drop_last or not self.batch_size:
+            return share
+        return share - (share > self.batch_size > 1 and share % self.batch_size == 1)
 
     def __iter__(self) -> Iterator[int]:
         for part in self.order().split(2**16):  # a whole list of ints would cost 4× the tensor
             yield from part.tolist()
 
     def __len__(self) -> int:
-        return max(0, -(-self._total // self.world_size) - self.start)
+        return max(0, self._share - self.start)
 
     def state_dict(self) -> dict[str, Any]:
         keep = torch.empty(0, dtype=torch.bool) if self._keep is None else self._keep

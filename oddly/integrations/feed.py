@@ -17,7 +17,8 @@ from torch.utils.data import DataLoader
 from oddly.core import Denoiser, Verdict, denoise
 from oddly.errors import InputError, unknown_name
 
-TRAINERS = {"oddly", "lightning", "lightning_utilities", "transformers", "torch", "contextlib"}
+TRAINERS = {"oddly", "lightning", "lightning_utilities", "transformers", "accelerate"}
+TRAINERS |= {"torch", "contextlib"}
 
 
 def beside(batch: Any, index: Tensor) -> tuple[Any, Tensor]:

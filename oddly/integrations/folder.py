@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -31,12 +31,17 @@ def save_run(
     network sees in the training images: the labels it suggests.
     """
     if verdict is None:
-        raise InputError("there is no verdict to save: training ended before E")
+        raise InputError(
+            "there is no verdict to save: training ended before E, where denoiser.judge_now(model)"
+            " gives one, or went on in other processes, as under ddp_spawn: save it there"
+        )
+    _check_names(class_names)
     table = _tabulate(verdict, class_names, _check_ids(verdict, ids, data), predictions)
-    config = {"method": "odd", "data": None if data is None else str(data)}
+    place = None if data is None else Path(data).expanduser().resolve()
+    config = {"method": "odd", "data": place and str(place)}  # from wherever the pages are asked
     summary = {
         "method": config["method"],
-        "data": None if data is None else Path(data).resolve().name,  # the pages' title
+        "data": place and place.name,  # the pages' title
         "examples": len(verdict.keep),
         "classes": len(class_names),
         "removed": verdict.num_removed,
@@ -64,11 +69,33 @@ def _check_ids(
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
         raise InputError(f"ids must differ, but '{name}' is there {count} times")
-    if data is not None and not Path(data).expanduser().exists():
-        raise InputError(f"{data}: no such folder of images")
-    if data is None and PurePath(names[0]).suffix:
+    looks_like_file = bool(PurePath(names[0]).suffix)
+    if data is None and looks_like_file:
         raise InputError(f"'{names[0]}' looks like a file: pass data, the folder it lies in")
+    if data is not None:
+        _check_folder(Path(data).expanduser(), names[0] if looks_like_file else None)
     return names
+
+
+def _check_folder(folder: Path, first: str | None) -> None:
+    if not folder.exists():
+        raise InputError(f"{folder}: no such folder of images")
+    if first is not None and folder.is_dir() and not (folder / first).exists():
+        raise InputError(f"{folder / first}: no such image; ids are files relative to data")
+
+
+def _check_names(class_names: object) -> None:
+    kind = type(class_names).__name__
+    if isinstance(class_names, Mapping):
+        raise InputError(
+            f"class_names must be the names in the classes' order, not a {kind}: of an id2label"
+            " its values, of a class_to_idx its keys, as a list"
+        )
+    if isinstance(class_names, str | Set) or not isinstance(class_names, Collection):
+        raise InputError(f"class_names must be a list of names, not of type {kind}")
+    for name, count in Counter(map(str, class_names)).most_common(1):
+        if count > 1:
+            raise InputError(f"class names must differ, but '{name}' is there {count} times")
 
 
 def _create(path: Path, config: Mapping[str, Any], overwrite: bool) -> RunWriter:

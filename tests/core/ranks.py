@@ -6,6 +6,7 @@ The models are fixed, one per epoch, so that the same examples have the same los
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.nn import functional as F
+from torch.utils.data import TensorDataset
 
-from oddly.core import Denoiser, LossLedger
+from oddly.core import Denoiser, IndexedDataset, LossLedger
 from oddly.core.ledger import STATISTICS
 from oddly.core.ranks import merge_latest
 
@@ -112,6 +114,22 @@ def merge_latest_by_hand(rank: int) -> torch.Tensor:
     return column
 
 
+def first_epoch_of(share: float) -> list[str]:
+    """What is said after an epoch in which every rank goes through that share of its examples."""
+    inputs, labels, weights = make_problem(MANY, 1)
+    dataset = IndexedDataset(TensorDataset(inputs, labels))
+    denoiser = Denoiser(dataset, NUM_CLASSES, epochs=LONG)
+    order = list(denoiser.sampler)
+    for index in order[: round(share * len(order))]:
+        example, label, _ = dataset[index]
+        logits = (example @ weights[0].T)[None]
+        denoiser.observe(torch.tensor([index]), logits, label[None])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        denoiser.end_epoch(nn.Linear(FEATURES, NUM_CLASSES))
+    return [str(warning.message).partition(":")[0] for warning in caught]
+
+
 def main(folder: Path) -> None:
     dist.init_process_group("gloo")
     try:
@@ -120,6 +138,7 @@ def main(folder: Path) -> None:
         results["fixed"], results["automatic"] = denoise_planting(3), denoise_planting(None)
         results["by_hand"] = merge_by_hand(dist.get_rank())
         results["latest"] = merge_latest_by_hand(dist.get_rank())
+        results["told"] = first_epoch_of(1.0), first_epoch_of(0.5)
         torch.save(results, folder / f"{dist.get_rank()}.pt")
     finally:
         dist.destroy_process_group()

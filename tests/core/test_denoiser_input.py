@@ -21,6 +21,7 @@ from tests.core.toy import K, N, Toy, make
         ({"percentile": math.nan}, r"percentile must be within 0\.\.100, not nan"),
         ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
         ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
+        ({"num_classes": ["cat", "dog"]}, "num_classes must be a number, not list"),
         ({"statistic": "max"}, "statistic must be one of last, ema, not 'max'"),
         ({"examples": 0}, "there are no examples"),
         ({"draws": 0}, "draws"),
@@ -53,6 +54,23 @@ def test_index_and_labels_of_another_shape(index: tuple[int, ...], labels: tuple
     observed = torch.zeros(index, dtype=torch.int64), torch.zeros(2, K), torch.zeros(labels)
     with pytest.raises(InputError, match="index and labels must be one number per example"):
         make().observe(*observed)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, ["a.png", "b.png"], "index must be a tensor, not list"),
+        (1, (torch.zeros(2, K), torch.zeros(2, K)), "logits must be a tensor, not tuple"),
+        (1, torch.zeros(2, K).numpy(), "logits must be a tensor, not ndarray"),
+        (2, [0, 1], "labels must be a tensor, not list"),
+    ],
+)
+def test_what_is_no_tensor(place: int, value: Any, message: str) -> None:
+    """The third entry of an item taken for its index, a model with two outputs."""
+    batch: list[Any] = [torch.tensor([0, 1]), torch.zeros(2, K), torch.tensor([0, 1])]
+    batch[place] = value
+    with pytest.raises(InputError, match=message):
+        make().observe(*batch)
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])

@@ -118,3 +118,11 @@ def test_with_sentinels_too_both_ranks_reach_the_verdict_of_a_single_process(
         for key in ("threshold", "noise_rate", "separations"):
             assert found[key] == pytest.approx(alone[key], rel=1e-4), key
         assert (found["epoch"], found["spared"]) == (alone["epoch"], alone["spared"])
+
+
+def test_the_ranks_together_are_to_see_every_example(results: list[dict[str, Any]]) -> None:
+    """Each sees 102 of 203, one of them twice; then half of that."""
+    for result in results:
+        whole, half = result["told"]
+        assert whole == []
+        assert half == ["101 of 203 examples were not observed in the first epoch"]

@@ -265,3 +265,17 @@ def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
     data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)
     with pytest.raises(InputError, match="a label must be one class number, not "):
         data[3]
+
+
+@pytest.mark.parametrize("image", [torch.rand(3, 64, 64), np.random.rand(64, 64), "x" * 999])
+def test_an_image_in_the_labels_place_is_told_in_one_short_line(image: Any) -> None:
+    with pytest.raises(InputError, match="a label must be one class number, not ") as caught:
+        IndexedDataset(Items((7, image))).check_label()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("label", ["cat", (3, "meta"), {"label": 3}])
+def test_labels_that_a_collate_function_may_yet_make_are_told_the_way_out(label: Any) -> None:
+    with pytest.raises(InputError, match="; counterfactual='wrong_label' does without$"):
+        IndexedDataset(Items(("x", label))).check_label()

@@ -104,7 +104,7 @@ def test_a_target_precision(precision: float) -> None:
         ({"epochs": None}, r"say when to prune: prune_after=E, or epochs=…"),
         ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
         ({"prune_after": 41}, "prune_after = 41 lies beyond the 40 epochs"),
-        ({"epochs": 0}, "lies beyond the 0 epochs"),
+        ({"epochs": 0}, "epochs must be at least 1, not 0"),
         (
             {"counterfactual": "wrong_label", "statistic": "ema"},
             "counterfactual wrong_label goes with statistic last alone",

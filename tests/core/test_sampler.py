@@ -186,3 +186,41 @@ def test_refilled_shares_stay_equal() -> None:
     alone = KeepSampler(11, refill=True)
     alone.set_keep(keep)
     assert together[:11] == list(alone)
+
+
+@pytest.mark.parametrize(("kept", "batch_size", "yielded"), [(9, 4, 8), (8, 4, 8), (7, 4, 7)])
+def test_no_batch_of_one_comes_of_pruning(kept: int, batch_size: int, yielded: int) -> None:
+    """Batch norm refuses to train on one example; who waits is another one each epoch."""
+    sampler = KeepSampler(20, batch_size=batch_size)
+    sampler.set_keep(mask(20, list(range(kept))))
+    seen: set[int] = set()
+    for epoch in range(20):
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        assert len(sampler) == len(order) == len(set(order)) == yielded
+        seen.update(order)
+    assert seen == set(range(kept))
+    sampler.set_epoch(0, start=batch_size)
+    assert len(sampler) == len(list(sampler)) == yielded - batch_size
+
+
+@pytest.mark.parametrize(("kept", "batch_size"), [(5, 1), (1, 4), (5, None)])
+def test_batches_of_one_that_are_meant_stay(kept: int, batch_size: int | None) -> None:
+    sampler = KeepSampler(20, batch_size=batch_size)
+    sampler.set_keep(mask(20, list(range(kept))))
+    assert len(sampler) == len(list(sampler)) == kept
+
+
+def test_before_pruning_and_in_refilled_epochs_all_batches_stay() -> None:
+    assert len(list(KeepSampler(9, batch_size=4))) == 9
+    refilled = KeepSampler(9, batch_size=4, refill=True)
+    refilled.set_keep(mask(9, [1, 2, 3]))
+    assert len(refilled) == len(list(refilled)) == 9
+
+
+def test_no_rank_gets_a_batch_of_one() -> None:
+    """Eighteen for two are nine each, in fours: 4 + 4 + 1."""
+    for rank in range(2):
+        sampler = KeepSampler(20, rank=rank, world_size=2, batch_size=4)
+        sampler.set_keep(mask(20, list(range(18))))
+        assert len(sampler) == len(list(sampler)) == 8

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -16,7 +17,9 @@ from oddly.core import Counterfactual, Verdict
 from oddly.errors import InputError
 from oddly.integrations.folder import save_run
 from oddly.review.images import find_images
+from oddly.review.session import Session
 from oddly.review.suspects import Suspects
+from tests.command import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["cat", "dog", "owl"]
@@ -83,7 +86,8 @@ def test_without_names_predictions_or_files(tmp_path: Path) -> None:
 
 
 def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
-    run = save_run(make_verdict(), tmp_path / "run", NAMES, range(10, 14), predictions=[0, 2, 2, 1])  # type: ignore[arg-type]
+    names: Any = np.array(NAMES)
+    run = save_run(make_verdict(), tmp_path / "run", names, range(10, 14), predictions=[0, 2, 2, 1])
     assert run.verdicts["id"].tolist() == ["10", "11", "12", "13"]
     assert run.verdicts["suggested_name"].tolist() == ["cat", "owl", "owl", "dog"]
 
@@ -100,6 +104,13 @@ def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
         ({"predictions": [0, 1]}, r"4 class numbers, not torch.int64 \(2,\)"),
         ({"predictions": [0, 1, 2, 3]}, "class 3 among the predictions, but 3 class names"),
         ({"class_names": ["cat", "dog"]}, "class 2 among the labels, but 2 class names"),
+        ({"class_names": dict(enumerate(NAMES))}, "not a dict: of an id2label its values"),
+        ({"class_names": "abc"}, "class_names must be a list of names, not of type str"),
+        ({"class_names": set(NAMES)}, "class_names must be a list of names, not of type set"),
+        ({"class_names": []}, "class 2 among the labels, but 0 class names"),
+        ({"class_names": 3}, "class_names must be a list of names, not of type int"),
+        ({"class_names": ["cat", "dog", "cat"]}, "names must differ, but 'cat' is there 2 times"),
+        ({"ids": [f"{i}.png" for i in range(4)], "data": "."}, r"0\.png: no such image; ids are"),
     ],
 )
 def test_what_cannot_be_saved_leaves_no_folder(
@@ -116,3 +127,29 @@ def test_without_a_verdict_or_a_place(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     with pytest.raises(InputError, match="is not empty and holds no run; choose another folder$"):
         save_run(make_verdict(), tmp_path, NAMES)
+
+
+def test_pictures_are_found_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [f"{number}.png" for number in range(4)]
+    (tmp_path / "images").mkdir()
+    for id in ids:
+        Image.new("RGB", (8, 8), (60, 0, 0)).save(tmp_path / "images" / id)
+    monkeypatch.chdir(tmp_path)
+    run = save_run(make_verdict(), tmp_path / "run", NAMES, ids, "images")
+    monkeypatch.chdir(tmp_path / "run")
+    assert find_images(run, "3.png").read("3.png").getpixel((0, 0)) == (60, 0, 0)
+
+
+def test_decided_without_files_there_is_no_command_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = save_run(make_verdict(), tmp_path / "run", NAMES)
+    session = Session(run)
+    session.decide(0, "remove", None, 0)
+    session.decisions.close()
+    code, out, err = Command(monkeypatch, capsys)("apply", run.path)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["0 kept, 0 changed, 1 removed", f"labels  {run.path}/labels.csv"]
+    assert (run.path / "labels.csv").read_text().splitlines()[1] == "3,,yes,person"

@@ -218,9 +218,10 @@ def test_who_ends_before_e_is_told(tmp_path: Path) -> None:
         make_trainer(tmp_path, denoise=late, num_train_epochs=1).train()
 
 
-def test_who_hardly_learns_is_told_where_train_was_called(tmp_path: Path) -> None:
+@pytest.mark.parametrize("find", [False, True])  # the latter through accelerate
+def test_who_hardly_learns_is_told_where_train_was_called(tmp_path: Path, find: bool) -> None:
     with pytest.warns(UserWarning, match="the network has hardly learnt") as caught:
-        make_trainer(tmp_path, learning_rate=1e-6).train()
+        make_trainer(tmp_path, learning_rate=1e-6, auto_find_batch_size=find).train()
     told = [warning for warning in caught if "hardly learnt" in str(warning.message)]
     assert len(told) == 1 and told[0].filename == __file__
 
