@@ -25,6 +25,7 @@ def span(runs: list[dict[str, Any]], who: str, figure: str) -> str:
 @pytest.mark.parametrize(
     ("labels", "row"),
     [
+        ("uniform10", "10 % replaced at random"),
         ("uniform20", "20 % replaced at random"),
         ("uniform40", "40 % replaced at random"),
         ("asymmetric30", "30 % of six classes called another"),
@@ -47,16 +48,22 @@ def test_how_often_the_interval_held() -> None:
     missed = [
         r for r in made if not r["estimated_noise"][0] <= r["wrong"] <= r["estimated_noise"][2]
     ]
-    assert (len(made), len(missed)) == (9, 1) and "in eight of nine runs" in SECTION
-    wrong, low = (100 * value for value in (missed[0]["wrong"], missed[0]["estimated_noise"][0]))
-    assert f"it was {wrong:.1f} % and the lower end {low:.1f} %" in SECTION
+    assert (len(made), len(missed)) == (12, 4) and "in eight of twelve runs" in SECTION
+    below = max(100 * (run["estimated_noise"][0] - run["wrong"]) for run in missed)
+    assert f"four times up to {below:.1f} point below it" in SECTION
 
 
 def test_the_published_labels_and_the_sentences() -> None:
     (clean,) = of("clean")
     suspects = [f"{100 * clean[who]['removed']:.1f} % suspects" for who in ("oddly", "cleanlab")]
     assert TABLE["as published"] == [suspects[0], "–", "–", suspects[1]]
-    fifth = of("uniform20")
-    for figure in ("precision", "recall"):
-        values = [f"{run['oddly'][figure]:.2f}"[1:] for run in fifth]
-        assert f"{figure} {min(values)} to {max(values)}" in SECTION
+    told = SECTION.replace("\n", " ")
+    spans = {
+        name: (min(values), max(values))
+        for name in ("uniform10", "uniform20")
+        for values in [[f"{run['oddly']['precision']:.2f}"[1:] for run in of(name)]]
+    }
+    (a, b), (c, d) = spans.values()
+    assert f"(precision {a} to {b} and {c} to {d}, recall" in told
+    recalls = [f"{run['oddly']['recall']:.2f}"[1:] for n in spans for run in of(n)]
+    assert f"recall {min(recalls)} to {max(recalls)})" in told
