@@ -18,6 +18,9 @@ GROWTH = 0.5  # of the removed may be added to get there
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
 HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
+VAGUE, RANDOM = 0.82, 0.87  # estimated F1 below which noise is not taken for random, and from which
+FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
+LEAST_RANDOM, MOST_RANDOM = 8.0, 15.0  # bounds of that percentile
 ROUNDS = 16  # of halving: the noise rate to 0.002 %
 SALT = 0xC07
 
@@ -30,6 +33,28 @@ def correct_percentile(percentile: float, noise_rate: float, num_classes: int) -
     """
     right = min(noise_rate / (num_classes - 1), 0.9)
     return 100 * (right + percentile / 100 * (1 - right))
+
+
+def choose_percentile(scores: Tensor, sentinels: Counterfactual, num_classes: int) -> float:
+    """The percentile for a cut near the best F1, where nobody has named one.
+
+    People's confusions score lower than random labels: the usual percentile is low for their sake.
+    Where wrong labels are as random as the sentinels, it costs right labels for nothing, the more
+    the fewer are wrong. Noise is random where the mixture of right labels and sentinels expects
+    a good F1: by what people confuse it is 0.80 at most. That mixture's own best cut bounds the
+    percentile: where few right labels score high, there is nothing to win.
+    """
+    usual = PERCENTILES["sentinels"]
+    ordered = known_in_order(scores)
+    best = estimate_mixture(ordered, sentinels.losses, num_classes).best_cut()
+    if best.f1 >= ENOUGH:
+        return usual  # hardly any overlap: `cut_by_sentinels` finds the gap
+    _, rate = _settle(ordered, sentinels, usual, num_classes)
+    for_random = min(max(FEW_WRONG - FALL * rate, LEAST_RANDOM), MOST_RANDOM)
+    share = min(max((best.f1 - VAGUE) / (RANDOM - VAGUE), 0.0), 1.0)
+    bound = float(sentinels.percentile_of(torch.tensor([best.threshold])))
+    bound -= 100 * rate / (num_classes - 1)  # of those that hit the true label
+    return round(max(usual, min(usual + share * (for_random - usual), bound)), 1)
 
 
 def cut_by_sentinels(

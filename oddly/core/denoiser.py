@@ -271,18 +271,21 @@ class Denoiser:
     def _judge(self, model: nn.Module) -> Verdict:
         labels = self._observed["labels"]
         merge_latest(labels, labels >= 0)
-        about = (self.rule.percentile, self.epoch, self.num_classes, self.strict)
+        percentile = self.rule.percentile
+        about = (self.epoch, self.num_classes, self.strict)
         if self.sentinels:
             examples = Scored(self.ledger.values, labels, self._observed["rivals"])
             planted, losses = self.sentinels.scored(labels), self._observed["losses"]
-            return judge_by_sentinels(examples, losses, planted, *about, self.rule.target_precision)
+            aim = self.rule.target_precision
+            return judge_by_sentinels(examples, losses, planted, percentile, *about, aim)
         if self.wrong_labels:
             asked = self.wrong_labels.ledger.values
             losses = asked[~asked.isnan()]
         else:
             losses = self._draw(model)
         drawn = Counterfactual.from_losses(losses, self.rule.counterfactual)
-        return judge(self.ledger.values, labels, drawn, *about)
+        assert percentile is not None  # left open for sentinels alone
+        return judge(self.ledger.values, labels, drawn, percentile, *about)
 
     def _draw(self, model: nn.Module) -> Tensor:
         head = find_head(model, self.num_classes, self.head)

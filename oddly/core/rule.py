@@ -11,7 +11,7 @@ from oddly.core.indexed import IndexedDataset
 from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
-"""Where the threshold comes from, with its default percentile."""
+"""Where the threshold comes from, with its usual percentile."""
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 SMALLEST = 100  # examples; with fewer, too few could be planted
 
@@ -36,7 +36,8 @@ class Rule:
 
     counterfactual: str
     statistic: str
-    percentile: float
+    percentile: float | None
+    """None: what suits the noise that the sentinels show."""
     epochs: int | None
     prune_after: int | None
     """E; None: the sentinels say when."""
@@ -61,7 +62,7 @@ class Rule:
             raise InputError(f"counterfactual must be one of {known}, not '{counterfactual}'")
         if statistic is None:
             statistic = "last" if counterfactual == "wrong_label" else "ema"
-        if percentile is None:
+        if percentile is None and counterfactual != "sentinels":
             percentile = PERCENTILES[counterfactual]
         rule = cls(counterfactual, statistic, percentile, epochs, prune_after, target_precision)
         rule.check()
@@ -72,7 +73,7 @@ class Rule:
     def check(self) -> None:
         """Refuse what cannot be meant."""
         epochs, prune_after = self.epochs, self.prune_after
-        if not 0 <= self.percentile <= 100:
+        if self.percentile is not None and not 0 <= self.percentile <= 100:
             raise InputError(f"percentile must be within 0..100, not {self.percentile:g}")
         if prune_after is None and epochs is None:
             raise InputError("say when to prune: prune_after=E, or epochs=… to find E by itself")

@@ -15,6 +15,7 @@ from torch import Tensor
 from oddly.core.cut import ENOUGH, estimate_mixture, known, known_in_order
 from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest, merge_mean
+from oddly.errors import InputError
 
 SHARE = 0.02  # of the examples are planted, but …
 # … not fewer than a percentile needs (100 harm less but judge less surely: docs/default.md, "How
@@ -27,6 +28,7 @@ FALLEN = 0.9  # a separation below this share of its best, twice, means that mem
 SHARPNESS = 8  # an epoch counts by its separation to this power
 LEAST = 1e-3  # separation that an epoch is credited with at least
 SALT = 0x5E97
+HUGE = 1e30  # no logits of a network that works
 
 
 class Scored(NamedTuple):
@@ -187,3 +189,13 @@ def how_many(num_examples: int) -> int:
     """2 %, at least 300, at most 5,000, never more than a tenth of the examples."""
     wanted = min(max(FEWEST, round(SHARE * num_examples)), MOST)
     return max(1, min(wanted, int(LARGEST_SHARE * num_examples)))
+
+
+def check_observed(examples: Tensor, sentinels: Tensor) -> None:
+    """Refuse scores from which nothing follows."""
+    if not len(sentinels):  # drop_last may leave some out, but not all
+        raise InputError("no sentinel was observed, or the model's outputs are NaN")
+    if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
+        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
+    if not len(examples):
+        raise InputError("no example was observed, or the model's outputs are NaN")

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known_in_order
+from oddly.core.cut import choose_percentile, cut_by_sentinels, known_in_order
 from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size
-from oddly.core.sentinels import Scored
+from oddly.core.rule import PERCENTILES
+from oddly.core.sentinels import Scored, check_observed
 from oddly.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
-HUGE = 1e30  # no logits of a network that works
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
@@ -205,7 +205,7 @@ def judge_by_sentinels(
     examples: Scored,
     losses: Tensor,
     sentinels: Scored,
-    percentile: float,
+    percentile: float | None,
     epoch: int,
     num_classes: int,
     strict: bool = False,
@@ -213,27 +213,31 @@ def judge_by_sentinels(
 ) -> Verdict:
     """The same by margins, against those of sentinels, with allowance for class and rival.
 
-    The examples' scores are shifted in place. `target_precision` sets the cut where that share
-    of the removed is expected to be wrong, and the percentile is then what came of it.
+    The examples' scores are shifted in place. `percentile` None: what suits the noise.
+    `target_precision` sets the cut where that share of the removed is expected to be wrong, and
+    the percentile is then what came of it.
     """
     examples = Scored(*(column.cpu() for column in examples))
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
-    _check_observed(ordered, sentinels.scores)
+    check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    counterfactual = _allow_for_pairs_(examples, sentinels, percentile, num_classes)
+    usual = PERCENTILES["sentinels"] if percentile is None else percentile
+    counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
     doubted = learnt < needed
+    if percentile is None and not doubted and target_precision is None:
+        usual = choose_percentile(examples.scores, counterfactual, num_classes)
     threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
+        examples.scores, counterfactual, usual, num_classes, target_precision, doubted
     )
     if target_precision is not None:
-        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
+        usual = float(counterfactual.percentile_of(torch.tensor([threshold])))
     verdict = Verdict(
         keep=EMPTY,
         scores=examples.scores,
         losses=losses.cpu(),
         labels=examples.labels,
         threshold=threshold,
-        percentile=percentile,
+        percentile=usual,
         epoch=epoch,
         counterfactual=counterfactual,
         noise_rate=noise_rate,
@@ -242,16 +246,6 @@ def judge_by_sentinels(
         contrast_needed=needed,
     )
     return _decide(verdict, num_classes, strict)
-
-
-def _check_observed(examples: Tensor, sentinels: Tensor) -> None:
-    """Refuse scores from which nothing follows."""
-    if not len(sentinels):  # drop_last may leave some out, but not all
-        raise InputError("no sentinel was observed, or the model's outputs are NaN")
-    if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
-        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
-    if not len(examples):
-        raise InputError("no example was observed, or the model's outputs are NaN")
 
 
 def _allow_for_pairs_(

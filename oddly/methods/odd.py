@@ -37,7 +37,8 @@ class ODD(Method):
     prune_after: int | None = None
     """E in finished epochs; by default found from the sentinels (others: 3/8 of all epochs)."""
     percentile: float | None = None
-    """p: the counterfactual's percentile that is the threshold; larger removes less [6 or 10]."""
+    """p: the counterfactual's percentile that is the threshold; larger removes less.
+    By default 10, and with sentinels 6 to 15, by what the noise looks like."""
     counterfactual: str | None = None
     """Where the threshold comes from: `sentinels` (from 100 examples on), `weights` (the paper's)
     or `wrong_label` (below)."""

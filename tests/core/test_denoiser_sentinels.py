@@ -20,7 +20,7 @@ from tests.reference import sentinels as twin
 
 def test_sentinels_where_a_dataset_has_examples_enough_and_weights_elsewhere() -> None:
     assert Denoiser(zeros(100), K, epochs=8).sentinels is not None
-    assert Denoiser(zeros(100), K, epochs=8).rule.percentile == 6.0
+    assert Denoiser(zeros(100), K, epochs=8).rule.percentile is None  # what suits the noise
     few = Denoiser(zeros(99), K, epochs=8)
     assert few.sentinels is None and few.rule.counterfactual == "wrong_label"
     assert Denoiser(300, K, epochs=8).sentinels is None

@@ -26,7 +26,7 @@ def choose(**options: Any) -> Rule:
 
 
 def test_sentinels_where_they_can_be_planted() -> None:
-    assert choose() == Rule("sentinels", "ema", 6.0, 40, None, None)
+    assert choose() == Rule("sentinels", "ema", None, 40, None, None)
 
 
 def test_the_weights_where_they_cannot() -> None:
