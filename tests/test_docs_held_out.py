@@ -1,4 +1,4 @@
-"""What docs/clean.md says of Fashion-MNIST, against the stored runs."""
+"""What docs/clean.md says of Fashion-MNIST and of MNIST, against the stored runs."""
 
 from __future__ import annotations
 
@@ -53,3 +53,39 @@ def test_the_published_labels() -> None:
     (clean,) = of("clean")
     suspects = [f"{100 * clean[who]['removed']:.1f} % suspects" for who in ("oddly", "cleanlab")]
     assert TABLE["as published"] == [suspects[0], "–", "–", suspects[1]]
+
+
+def test_the_readme() -> None:
+    random = [run for run in RUNS if run["labels"].startswith("uniform")]
+    spans = []
+    for who in ("oddly", "cleanlab"):
+        values = [f"{run[who]['f1']:.2f}"[1:] for run in random]
+        spans.append(f"{min(values)} to {max(values)}")
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    ours, theirs = spans
+    assert f"F1 {ours}, where cleanlab on the same features gets {theirs} (" in said
+
+
+def test_mnist() -> None:
+    runs: list[dict[str, Any]] = stored("held_out_mnist.json")["runs"]
+    table = rows("docs/clean.md", "| labels, two seeds | F1 |")
+    kinds = list(dict.fromkeys(run["labels"] for run in runs))
+    assert len(table) == len(kinds)
+    far = 0.0
+    for row, kind in zip(table, kinds, strict=True):
+        these = [run for run in runs if run["labels"] == kind]
+        if kind == "clean":
+            (one,) = these
+            told = [
+                f"{100 * one[k]['removed']:.1f} % suspects" for k in ("oddly", "sixth_percentile")
+            ]
+            assert row[1:] == [told[0], "–", told[1]]
+            continue
+        figures = (("oddly", "f1"), ("oddly", "best_f1"), ("sixth_percentile", "f1"))
+        assert row[1:] == [", ".join(short(run[w][f]) for run in these) for w, f in figures]
+        for run in these:
+            low, _, high = run["estimated_noise"]
+            assert low <= run["wrong"] <= high
+            assert run["oddly"]["f1"] >= run["sixth_percentile"]["f1"]
+            far = max(far, run["oddly"]["best_f1"] - run["oddly"]["f1"])
+    assert f"within {short(far)} of the best everywhere" in SECTION
