@@ -141,14 +141,18 @@ class TerminalWatcher(Watcher):
         if self.first_step is None or self.done < 3 or now - self.first_step < PACE_AFTER:
             return
         each = (now - self.first_step) / (self.done - 1)
-        minutes = each * self.steps * (self.epochs - self.epoch + 1) / 60
+        left = self.epochs - self.epoch + 1
+        minutes = each * self.steps * left / 60
         self.first_step = None
         if minutes > LONG_RUN and self.command == "train":
-            self.note(
-                f"at this pace {count(self.epochs, 'epoch')} take about {minutes:,.0f} minutes:"
-                " fewer --epochs or a smaller --model (resnet8) take less, and so does oddly clean"
-                " where there are image files"
+            # A run that goes on cannot be another one.
+            advice = (
+                ": fewer --epochs or a smaller --model take less, and so does oddly clean where"
+                " there are image files"
             )
+            what = count(left, "epoch") + ("" if self.epoch == 1 else " more")
+            told = f"at this pace {what} take about {minutes:,.0f} minutes"
+            self.note(told + (advice if self.epoch == 1 else ""))
 
     def saved(self, epoch: int) -> None:
         self.last_saved = epoch

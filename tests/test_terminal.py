@@ -88,6 +88,18 @@ def test_who_will_wait_long_is_told_so_once(
     assert all("at this pace 30 epochs take about 86 minutes: fewer --epochs" in p for p in pace)
 
 
+def test_who_goes_on_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: now)
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on photos", Path("run"), 200, 150)
+    watcher.begin_epoch(151, 100)
+    for _ in range(10):
+        now += 4
+        watcher.step(64)
+    assert "at this pace 50 epochs more take about 333 minutes\n" in text.getvalue()
+
+
 def test_one_epoch_is_no_plural() -> None:
     watcher, text = make(terminal=False)
     watcher.begin("odd on digits", Path("run"), 1, 0)

@@ -1,7 +1,8 @@
 """The algorithm.
 
 Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
-warn, cut, sentinels, confusion, learnt, wrong_label, verdict, stopwatch, denoiser, loader.
+warn, cut, sentinels, percentile, confusion, learnt, wrong_label, verdict, stopwatch, denoiser,
+loader.
 """
 
 from oddly.core.counterfactual import Counterfactual, draw_losses

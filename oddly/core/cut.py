@@ -18,9 +18,6 @@ GROWTH = 0.5  # of the removed may be added to get there
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
 HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
-VAGUE, RANDOM = 0.82, 0.87  # estimated F1 below which noise is not taken for random, and from which
-FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
-LEAST_RANDOM, MOST_RANDOM = 8.0, 15.0  # bounds of that percentile
 ROUNDS = 16  # of halving: the noise rate to 0.002 %
 SALT = 0xC07
 
@@ -35,26 +32,10 @@ def correct_percentile(percentile: float, noise_rate: float, num_classes: int) -
     return 100 * (right + percentile / 100 * (1 - right))
 
 
-def choose_percentile(scores: Tensor, sentinels: Counterfactual, num_classes: int) -> float:
-    """The percentile for a cut near the best F1, where nobody has named one.
-
-    People's confusions score lower than random labels: the usual percentile is low for their sake.
-    Where wrong labels are as random as the sentinels, it costs right labels for nothing, the more
-    the fewer are wrong. Noise is random where the mixture of right labels and sentinels expects
-    a good F1: by what people confuse it is 0.80 at most. That mixture's own best cut bounds the
-    percentile: where few right labels score high, there is nothing to win.
-    """
-    usual = PERCENTILES["sentinels"]
-    ordered = known_in_order(scores)
-    best = estimate_mixture(ordered, sentinels.losses, num_classes).best_cut()
-    if best.f1 >= ENOUGH:
-        return usual  # hardly any overlap: `cut_by_sentinels` finds the gap
-    _, rate = _settle(ordered, sentinels, usual, num_classes)
-    for_random = min(max(FEW_WRONG - FALL * rate, LEAST_RANDOM), MOST_RANDOM)
-    share = min(max((best.f1 - VAGUE) / (RANDOM - VAGUE), 0.0), 1.0)
-    bound = float(sentinels.percentile_of(torch.tensor([best.threshold])))
-    bound -= 100 * rate / (num_classes - 1)  # of those that hit the true label
-    return round(max(usual, min(usual + share * (for_random - usual), bound)), 1)
+def original_percentile(corrected: float, noise_rate: float, num_classes: int) -> float:
+    """Whose `correct_percentile` this is."""
+    right = min(noise_rate / (num_classes - 1), 0.9)
+    return 100 * (corrected / 100 - right) / (1 - right)
 
 
 def cut_by_sentinels(
@@ -77,7 +58,7 @@ def cut_by_sentinels(
     `target_precision` takes the place of the percentile.
     """
     ordered = known_in_order(scores)
-    threshold, rate = _settle(ordered, sentinels, percentile, num_classes)
+    threshold, rate = settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     best = mixture.best_cut()
     if target_precision is not None:
@@ -109,8 +90,8 @@ def _bound_rate(
     error = 200 * _standard_error(percentile / 100, len(sentinels.losses))
     highest = min(percentile + max(error, percentile), 100)
     lowest = max(percentile - max(error, percentile / 2), 0)
-    _, low = _settle(ordered, sentinels, highest, num_classes)
-    _, high = _settle(ordered, sentinels, lowest, num_classes)
+    _, low = settle(ordered, sentinels, highest, num_classes)
+    _, high = settle(ordered, sentinels, lowest, num_classes)
     return low, high
 
 
@@ -140,7 +121,7 @@ def lower_into_gap(ordered: Tensor, threshold: float) -> float:
     return float(near[widest] + near[widest + 1]) / 2
 
 
-def _settle(
+def settle(
     ordered: Tensor,
     sentinels: Counterfactual,
     percentile: float,
@@ -204,7 +185,7 @@ def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mi
     sentinels implies.
     """
     wrapped = Counterfactual(sentinels, "sentinels")
-    upper, rate = _settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
+    upper, rate = settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
     right = min(rate / (num_classes - 1), 0.9)
     cuts = torch.linspace(float(sentinels[0]), upper, GRID)
     recall = 1 - torch.searchsorted(sentinels, cuts) / len(sentinels)
@@ -221,8 +202,8 @@ def share_of_vague(ordered: Tensor, sentinels: Tensor, num_classes: int) -> floa
     that the sentinels' upper half implies.
     """
     wrapped = Counterfactual(sentinels, "sentinels")
-    _, suspicious = _settle(ordered, wrapped, PERCENTILES["sentinels"], num_classes)
-    _, random = _settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
+    _, suspicious = settle(ordered, wrapped, PERCENTILES["sentinels"], num_classes)
+    _, random = settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
     return max(suspicious - random, 0.0)
 
 

@@ -15,7 +15,7 @@ from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
-from oddly.core.ranks import count_ranks, merge_latest, merge_mean
+from oddly.core.ranks import anywhere, count_ranks, merge_latest, merge_mean
 from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
@@ -189,10 +189,13 @@ class Denoiser:
             return self._conclude(model) if self._is_time() else None
 
     def judge_now(self, model: nn.Module) -> Verdict:
-        """The verdict, if need be by the epochs so far: where training is stopped before E."""
+        """The verdict, if need be by what was seen so far: where training is stopped before E."""
+        device = self._observed["labels"].device
+        if self.verdict is None and anywhere(self._unclosed > 0, device):
+            self.end_epoch(model)  # one that was broken off
         if self.verdict is None and not self.epoch:
-            raise InputError("there is nothing to judge by before the first epoch has ended")
-        with self.stopwatch(self._observed["labels"].device):
+            raise InputError("there is nothing to judge by: no example was observed")
+        with self.stopwatch(device):
             return self.verdict or self._conclude(model)
 
     def _conclude(self, model: nn.Module) -> Verdict:

@@ -12,6 +12,15 @@ def count_ranks() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
+def anywhere(here: bool, device: torch.device) -> bool:
+    """Whether it is so in any process."""
+    if count_ranks() == 1:
+        return here
+    told = torch.tensor(int(here), device=device)
+    dist.all_reduce(told, op=dist.ReduceOp.MAX)
+    return bool(told)
+
+
 def merge_mean(losses: Tensor) -> None:
     """Average over the ranks that saw an example, in place; NaN where none did."""
     if count_ranks() == 1:

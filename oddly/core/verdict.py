@@ -11,8 +11,9 @@ from torch import Tensor
 
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import choose_percentile, cut_by_sentinels, known_in_order
+from oddly.core.cut import cut_by_sentinels, known_in_order
 from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size
+from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import Scored, check_observed
 from oddly.errors import InputError
@@ -221,23 +222,25 @@ def judge_by_sentinels(
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    usual = PERCENTILES["sentinels"] if percentile is None else percentile
+    usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
     doubted = learnt < needed
-    if percentile is None and not doubted and target_precision is None:
-        usual = choose_percentile(examples.scores, counterfactual, num_classes)
+    if percentile is None and (doubted or target_precision is not None):
+        percentile = usual
+    elif percentile is None:
+        percentile = choose_percentile(examples, counterfactual, num_classes)
     threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, usual, num_classes, target_precision, doubted
+        examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
     )
     if target_precision is not None:
-        usual = float(counterfactual.percentile_of(torch.tensor([threshold])))
+        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
     verdict = Verdict(
         keep=EMPTY,
         scores=examples.scores,
         losses=losses.cpu(),
         labels=examples.labels,
         threshold=threshold,
-        percentile=usual,
+        percentile=percentile,
         epoch=epoch,
         counterfactual=counterfactual,
         noise_rate=noise_rate,

@@ -86,6 +86,8 @@ class Size:
         if "prune_after" not in self.default_settings:
             defaults.pop("prune_after", None)
         merged = {**self.options, **chosen}
+        if "model" in chosen and "dropout" not in chosen:
+            merged.pop("dropout", None)  # of this size's own network; others may have none
         return replace(
             self, options=merged, prune_after=int(prune_after), default_settings=defaults
         )

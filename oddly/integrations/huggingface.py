@@ -125,7 +125,8 @@ class _Epochs(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if feed := self.trainer._oddly_feed:
             stopped = state.global_step < state.max_steps  # by EarlyStoppingCallback, say
-            self._tell(feed.conclude(cast(nn.Module, self.trainer.model), stopped))
+            verdict = feed.conclude(cast(nn.Module, self.trainer.model), stopped)
+            self._tell_doubt(verdict)  # not to the log: by now loggers are closed
 
     def _finish(self, epochs: int) -> None:
         if feed := self.trainer._oddly_feed:
@@ -134,8 +135,12 @@ class _Epochs(TrainerCallback):
     def _tell(self, verdict: Verdict | None) -> None:
         if verdict:
             self.trainer.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
-            if self.trainer.is_world_process_zero() and (doubt := verdict.tell_doubt()):
-                warn_user(doubt)
+        self._tell_doubt(verdict)
+
+    def _tell_doubt(self, verdict: Verdict | None) -> None:
+        doubt = verdict.tell_doubt() if verdict else None
+        if doubt and self.trainer.is_world_process_zero():
+            warn_user(doubt)
 
     def _unreached(self, method: str) -> InputError:
         kind = type(self.trainer).__name__

@@ -137,6 +137,8 @@ def test_changes_of_the_recipe_are_other_runs() -> None:
     assert FULL.config("cifar100", method="odd").settings == {}  # E of our default is found
     blanked = FULL.changed({"cutout": "8", "mirror_test": "yes"}).trunk("cifar10")
     assert (blanked.cutout, blanked.mirror_test) == (8, True)
+    other = FULL.changed({"model": "resnet18"}).trunk("cifar10")
+    assert (other.model, other.dropout) == ("resnet18", 0.0)
     with pytest.raises(InputError, match="epochs takes int, not 'many'"):
         FULL.changed({"epochs": "many"})
 

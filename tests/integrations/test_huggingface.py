@@ -209,7 +209,7 @@ def test_who_stops_early_gets_a_verdict_all_the_same(tmp_path: Path) -> None:
     _, given, true = make_blobs()
     precision, recall = score(trainer.verdict.keep, given, true)
     assert precision > 0.9 and recall > 0.9
-    assert trainer.state.log_history[-1]["removed"] == trainer.verdict.num_removed
+    assert "train_loss" in trainer.state.log_history[-1]  # nothing after the loggers have closed
 
 
 def test_who_ends_before_e_is_told(tmp_path: Path) -> None:

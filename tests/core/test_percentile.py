@@ -7,10 +7,23 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual
-from oddly.core.cut import choose_percentile, estimate_mixture, known_in_order
+from oddly.core.cut import correct_percentile, estimate_mixture, known_in_order, original_percentile
+from oddly.core.percentile import choose_percentile
 from oddly.core.sentinels import Scored
 from oddly.core.verdict import Verdict, judge_by_sentinels
 from tests.core.mixtures import Drawn, draw_mixture
+
+
+def scored(scores: Tensor, num_classes: int = 10, seed: int = 1) -> Scored:
+    """With labels and rivals at random."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(num_classes, (len(scores),), generator=generator)
+    shift = torch.randint(1, num_classes, (len(scores),), generator=generator)
+    return Scored(scores.clone(), labels, (labels + shift) % num_classes)
+
+
+def choose(drawn: Drawn, num_classes: int) -> float:
+    return choose_percentile(scored(drawn.scores, num_classes), drawn.sentinels, num_classes)
 
 
 def best_f1(drawn: Drawn) -> float:
@@ -27,7 +40,7 @@ def test_random_noise_is_cut_no_worse_than_at_the_usual_percentile(
     noise: float, apart: float, num_classes: int
 ) -> None:
     usual = draw_mixture(noise, num_classes, apart=apart)
-    percentile = choose_percentile(usual.scores, usual.sentinels, num_classes)
+    percentile = choose(usual, num_classes)
     suited = draw_mixture(noise, num_classes, percentile, apart)
     assert 6 <= percentile <= 15 and suited.f1 >= usual.f1
     if suited.f1 > 0.85:  # else too little of the noise stands out to be taken for random
@@ -40,7 +53,7 @@ def test_random_noise_is_cut_no_worse_than_at_the_usual_percentile(
 def test_the_less_noise_the_higher_the_cut(num_classes: int) -> None:
     """At a twentieth F1 rises from .81 to .87, the best there is."""
     drawn = [draw_mixture(noise, num_classes, apart=3.6) for noise in (0.05, 0.1, 0.2)]
-    chosen = [choose_percentile(each.scores, each.sentinels, num_classes) for each in drawn]
+    chosen = [choose(each, num_classes) for each in drawn]
     assert chosen == sorted(chosen, reverse=True)
     assert chosen[0] == 15 and 10 < chosen[1] < 12 and chosen[2] < 7
     suited = draw_mixture(0.05, num_classes, chosen[0], 3.6)
@@ -54,7 +67,7 @@ def test_the_percentile_by_hand() -> None:
     mixture = estimate_mixture(known_in_order(drawn.scores), drawn.sentinels.losses, 100)
     assert mixture.best_cut().f1 > 0.87  # so the noise is wholly random
     assert mixture.best_cut().threshold > drawn.sentinels.threshold(12.0)  # and no bound
-    chosen = choose_percentile(drawn.scores, drawn.sentinels, 100)
+    chosen = choose(drawn, 100)
     assert chosen == pytest.approx(17 - 23 * rate, abs=0.11)
 
 
@@ -63,7 +76,7 @@ def test_confusions_that_score_lower_than_random_labels_keep_the_usual_one(noise
     """As people's: half-way between right and random labels."""
     drawn = draw_mixture(noise, 10, apart=4.0)
     scores = drawn.scores - 2.0 * drawn.wrong
-    assert choose_percentile(scores, drawn.sentinels, 10) == 6.0
+    assert choose_percentile(scored(scores), drawn.sentinels, 10) == 6.0
 
 
 @pytest.mark.parametrize(("noise", "apart"), [(0.2, 8.0), (0.0, 4.0), (0.2, 1.0)])
@@ -71,17 +84,14 @@ def test_nor_does_it_change_where_nothing_overlaps_nothing_is_wrong_or_nothing_i
     noise: float, apart: float
 ) -> None:
     drawn = draw_mixture(noise, 10, apart=apart)
-    assert choose_percentile(drawn.scores, drawn.sentinels, 10) == 6.0
+    assert choose(drawn, 10) == 6.0
 
 
 def judge(drawn: Drawn, percentile: float | None, target: float | None = None) -> Verdict:
-    generator = torch.Generator().manual_seed(1)
-
-    def scored(scores: Tensor) -> Scored:
-        labels = torch.randint(10, (len(scores),), generator=generator)
-        return Scored(scores.clone(), labels, (labels + 1) % 10)
-
+    """Label 3 is hard: its right labels score higher."""
     examples, sentinels = scored(drawn.scores), scored(drawn.sentinels.losses)
+    for group in (examples, sentinels):
+        group.scores[group.labels == 3] += 0.5
     return judge_by_sentinels(
         examples, drawn.scores, sentinels, percentile, 3, 10, target_precision=target
     )
@@ -93,7 +103,7 @@ def test_the_verdict_tells_what_was_chosen_and_heeds_what_was_named() -> None:
     assert 12 < chosen.percentile <= 15 and not chosen.hardly_learnt
     assert judge(drawn, 6.0).percentile == 6.0
     assert judge(drawn, 6.0).num_removed > chosen.num_removed
-    assert judge(drawn, chosen.percentile).num_removed == chosen.num_removed
+    assert torch.equal(judge(drawn, chosen.percentile).keep, chosen.keep)
     assert judge(drawn, None, 0.9).num_removed == judge(drawn, 6.0, 0.9).num_removed
 
 
@@ -106,4 +116,25 @@ def test_a_doubted_verdict_keeps_the_usual_one() -> None:
 def test_sentinels_that_are_few() -> None:
     sentinels = Counterfactual.from_losses(torch.linspace(0.5, 4, 10), "sentinels")
     scores = torch.cat((torch.linspace(-4, 0, 90), torch.linspace(1, 4, 10)))
-    assert 6 <= choose_percentile(scores, sentinels, 10) <= 15
+    assert 6 <= choose_percentile(scored(scores), sentinels, 10) <= 15
+
+
+@pytest.mark.parametrize(("share", "rises"), [(0.2, True), (0.9, False)])
+def test_one_pair_among_what_a_higher_cut_would_spare_is_a_confusion(
+    share: float, rises: bool
+) -> None:
+    """Beside random noise: label 1 with rival 0."""
+    drawn = draw_mixture(0.05, 10, apart=3.6)
+    examples = scored(drawn.scores)
+    low, high = (drawn.sentinels.threshold(p) for p in (4.0, 20.0))
+    between = ((examples.scores >= low) & (examples.scores < high)).nonzero().flatten()
+    few = between[: round(share * len(between))]
+    examples.labels[few], examples.rivals[few] = 1, 0
+    assert (choose_percentile(examples, drawn.sentinels, 10) > 6) == rises
+
+
+@pytest.mark.parametrize("num_classes", [2, 10])
+@pytest.mark.parametrize("rate", [0.0, 0.4])
+def test_a_corrected_percentile_and_back(rate: float, num_classes: int) -> None:
+    there = correct_percentile(7.0, rate, num_classes)
+    assert original_percentile(there, rate, num_classes) == pytest.approx(7.0)
