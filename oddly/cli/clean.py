@@ -65,7 +65,8 @@ def clean(
     learning_rate: Annotated[float | None, in_panel(CHOICES, "The schedule's highest.")] = None,
     prune_after: Annotated[int | None, in_panel(CHOICES, "E: epochs before pruning.")] = None,
     percentile: Annotated[
-        float | None, in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones.")
+        float | None,
+        in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones (default: 6 to 15)."),
     ] = None,
     top: Annotated[
         int | None, in_panel(WRITE, "Budget: list and export the N most suspicious.")

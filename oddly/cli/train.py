@@ -100,7 +100,8 @@ HOLD_OUT = (
 )
 PERCENTILE = (
     "p, 0..100: what looks no better than this percentile of the counterfactual (how random labels"
-    " look at epoch E) is removed; larger removes less (default: 6 to 15, what suits the noise)."
+    " look at epoch E) is removed; larger removes less (default: what suits the noise, 6 to 15; 10"
+    " without sentinels)."
 )
 
 

@@ -50,11 +50,11 @@ class Denoiser:
       fallback for fewer than 100 examples.
 
     What else there is to set: `epochs`, how long you will train; `prune_after`, E itself;
-    `percentile`, of the counterfactual, where the cut is (larger removes less), or instead of it
-    `target_precision`, the share of the removed that should be wrong; `statistic`, whether the
-    `last` epoch counts or the average (`ema`); `draws` and `head`, for `weights` alone: how many
-    losses, and the final layer's dotted name where it is not found; `strict`, to refuse a verdict
-    that would empty a class; `sampler`, where one is there already.
+    `percentile`, of the counterfactual, where the cut is (larger removes less; of sentinels, what
+    suits the noise, 6 to 15), or instead `target_precision`, the share of the removed that should
+    be wrong; `statistic`, whether the `last` epoch counts or the average (`ema`); `draws` and
+    `head`, for `weights` alone: how many losses, and the final layer's dotted name where it is not
+    found; `strict`, to refuse a verdict that would empty a class; `sampler`, one there already.
     """
 
     warns = True  # of a verdict not to be trusted; whoever tells of it otherwise says False

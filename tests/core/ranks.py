@@ -66,6 +66,7 @@ def outcome(denoiser: Denoiser, shares: list[Any]) -> dict[str, Any]:
         "labels": verdict.labels.long(),
         "rivals": None if verdict.rivals is None else verdict.rivals.long(),
         "threshold": verdict.threshold,
+        "percentile": verdict.percentile,
         "counterfactual": verdict.counterfactual.losses,
         "spared": verdict.spared_classes,
         "epoch": verdict.epoch,
@@ -95,6 +96,20 @@ def denoise_planting(prune_after: int | None) -> dict[str, Any]:
         MANY, NUM_CLASSES, epochs=LONG, prune_after=prune_after, counterfactual="sentinels"
     )
     return outcome(denoiser, run(denoiser, make_problem(MANY, LONG), learns_at=5))
+
+
+def stop_midway(rank: int) -> dict[str, Any]:
+    """Stopped before E in the middle of an epoch, of which the second rank has seen nothing yet."""
+    problem = make_problem(MANY, 3)
+    inputs, labels, weights = problem
+    denoiser = Denoiser(MANY, NUM_CLASSES, prune_after=9, counterfactual="sentinels")
+    shares = run(denoiser, (inputs, labels, weights[:2]), learns_at=9)
+    if rank == 0:
+        index = torch.tensor(list(denoiser.sampler)[:40])
+        logits = inputs[index] @ weights[2].T
+        denoiser.observe(index, logits, denoiser.plant(index, labels[index]))
+    denoiser.judge_now(nn.Linear(FEATURES, NUM_CLASSES))
+    return outcome(denoiser, shares)
 
 
 def merge_by_hand(rank: int) -> torch.Tensor:
@@ -136,6 +151,7 @@ def main(folder: Path) -> None:
         results: dict[str, Any] = {name: denoise("weights", name) for name in STATISTICS}
         results["wrong_label"] = denoise("wrong_label", "last")
         results["fixed"], results["automatic"] = denoise_planting(3), denoise_planting(None)
+        results["stopped"] = stop_midway(dist.get_rank())
         results["by_hand"] = merge_by_hand(dist.get_rank())
         results["latest"] = merge_latest_by_hand(dist.get_rank())
         results["told"] = first_epoch_of(1.0), first_epoch_of(0.5)

@@ -74,6 +74,20 @@ def test_who_stops_before_e_can_have_the_verdict_now() -> None:
     assert planned.judge_now(toy.model(4)) is planned.verdict
 
 
+def test_an_epoch_that_was_broken_off_counts() -> None:
+    """As the integrations close it: the verdict is that of an epoch that ended there."""
+    toy, planned, stopped = Toy(), make(prune_after=3), make(prune_after=9)
+    some = torch.arange(N // 2)
+    for denoiser in (planned, stopped):
+        toy.run(denoiser, 2)
+        logits = toy.model(2)(toy.inputs[some])
+        denoiser.observe(some, logits, toy.labels[some])
+    expected, verdict = planned.end_epoch(toy.model(2)), stopped.judge_now(toy.model(2))
+    assert expected is not None and verdict.epoch == expected.epoch == 3
+    assert torch.equal(verdict.scores, expected.scores)
+    assert torch.equal(verdict.keep, expected.keep)
+
+
 def test_returns_a_verdict_at_the_end_of_epoch_e_only() -> None:
     toy, denoiser = Toy(), make(prune_after=2)
     returned = []

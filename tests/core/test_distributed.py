@@ -54,6 +54,14 @@ def test_the_value_of_the_rank_that_saw_an_example_goes_to_all(
     assert first.dtype == torch.int16
 
 
+def test_stopped_in_the_middle_of_an_epoch_all_judge_alike(results: list[dict[str, Any]]) -> None:
+    first, second = (result["stopped"] for result in results)
+    assert first["epoch"] == second["epoch"] == 3  # the broken-off one counts, for both
+    assert (first["threshold"], first["percentile"]) == (second["threshold"], second["percentile"])
+    for name in ("keep", "scores", "losses", "labels", "rivals"):
+        torch.testing.assert_close(first[name], second[name], rtol=0, atol=0, equal_nan=True)
+
+
 def test_alone_there_is_nothing_to_merge() -> None:
     column = torch.tensor([1, 2], dtype=torch.int16)
     merge_latest(column, torch.tensor([True, False]))
