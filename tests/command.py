@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,8 +32,14 @@ class Command:
         return int(ended.value.code or 0), told.out, told.err
 
 
+def heed_interrupts() -> None:
+    """A shell's background job, as tests may be, hands down that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    """`python -m oddly …` as a process of its own."""
+    """`python -m oddly …` as a process of its own, which heeds Ctrl-C."""
+    options.setdefault("preexec_fn", heed_interrupts)
     return subprocess.Popen(
         [sys.executable, "-m", "oddly", *map(str, arguments)],
         cwd=ROOT,

@@ -113,7 +113,6 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: 
     out = tmp_path / "run"
     process = start(
         "clean", tmp_path / "photos", "--out", out, "--model", "resnet8", "--epochs", 2_000,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     metrics, patience = out / "metrics.jsonl", time.monotonic() + 120
     while not (metrics.exists() and metrics.stat().st_size):

@@ -141,11 +141,6 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     assert json.loads(told) == Run(out).summary
 
 
-def heed_interrupts() -> None:
-    """A shell's background job, as tests may be, hands down that SIGINT is ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def interrupt(process: subprocess.Popen[str], folder: Path, rows: int) -> str:
     """Ctrl-C once so many epochs are done; returns the last line that is said."""
     metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 60
@@ -160,7 +155,7 @@ def interrupt(process: subprocess.Popen[str], folder: Path, rows: int) -> str:
 
 def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> None:
     command = ("train", "synthetic", "--method", "erm", "--epochs", 10_000, "--out", tmp_path)
-    last = interrupt(start(*command, preexec_fn=heed_interrupts), tmp_path, rows=3)
+    last = interrupt(start(*command), tmp_path, rows=3)
     assert not (tmp_path / "checkpoint.pt").exists()
     assert re.fullmatch(
         r"oddly: stopped (in|after) epoch \d+; nothing of the training is saved yet, it begins"
@@ -172,7 +167,7 @@ def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "a broken one"
     command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
-    process = start(*command, "--noise", 0.4, "--out", broken, preexec_fn=heed_interrupts)
+    process = start(*command, "--noise", 0.4, "--out", broken)
     last = interrupt(process, broken, rows=2)
     stopped = r"oddly: stopped (in|after) epoch \d+; goes on after epoch (\d+) with: (.*)"
     found = re.fullmatch(stopped, last)
