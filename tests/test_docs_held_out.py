@@ -53,6 +53,10 @@ def test_the_published_labels() -> None:
     (clean,) = of("clean")
     suspects = [f"{100 * clean[who]['removed']:.1f} % suspects" for who in ("oddly", "cleanlab")]
     assert TABLE["as published"] == [suspects[0], "–", "–", suspects[1]]
+    by_class = clean["suspects"]
+    assert sum(by_class.values()) == round(6_000 * clean["oddly"]["removed"])
+    assert by_class["shirt"] / sum(by_class.values()) == pytest.approx(1 / 3, abs=0.05)
+    assert "a third are shirts" in " ".join(SECTION.split())
 
 
 def test_the_readme() -> None:

@@ -7,9 +7,7 @@ import warnings
 from torch import Tensor
 
 PASSES = 3  # over the data without a call of end_epoch: then somebody has forgotten it
-MISSED = (
-    0.4  # of the examples, from where on an epoch is no whole one: drop_last may leave some out
-)
+MISSED = 0.4  # of the examples: then an epoch was no whole one (drop_last may leave out fewer)
 
 
 def warn_unclosed(observed: int, examples: int) -> None:
