@@ -11,10 +11,10 @@ from torch import Tensor
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.rule import PERCENTILES
 
-ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
-TOLERANCE = 0.01  # F1 that close to the best counts as best
-GAP = 1 / 3  # of the way down to the kept: an empty stretch that wide separates by itself
-GROWTH = 0.5  # of the removed may be added to get there
+SHALLOW = 0.8  # of the lower hill beside it: what is no lower is no valley
+SMOOTHING = 0.06  # of the distance from right labels to sentinels
+PLOTTED = 8_192  # examples that show where the valley is
+VALLEY_GRID = 256  # places where it may be
 GRID = 512  # thresholds tried
 PROBED = 1_000_000  # examples that estimates look at
 HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
@@ -44,38 +44,35 @@ def cut_by_sentinels(
     percentile: float,
     num_classes: int,
     target_precision: float | None = None,
-    doubted: bool = False,
+    trust: float = 1.0,
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
     The rate is the share of examples above the percentile's cut. It speaks of labels that look
     random; human confusions hide better.
 
-    A fixed percentile gives recall away where right and wrong labels hardly overlap: there the
-    cut is the one with the best estimated F1. It gives most right labels away where a network has
-    hardly learnt (`doubted`): there no more go than the sentinels' upper half says are wrong, and
-    none where that would be nearly all.
+    A percentile gives recall away where right and wrong labels hardly overlap: there the cut goes
+    down into the valley between them. It gives most right labels away where a network has
+    hardly learnt (`trust` 0): there no more go than the sentinels' upper half says are wrong, and
+    none where that would be nearly all. Between, `trust` says how far to go beyond that half.
     `target_precision` takes the place of the percentile.
     """
     ordered = known_in_order(scores)
     threshold, rate = settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
-    best = mixture.best_cut()
+    believed = mixture.rate + trust * max(rate - mixture.rate, 0.0)
     if target_precision is not None:
         # Human confusions hide below the upper half, some right labels lie above the cut: the
         # truth is between the two estimates. Out of reach means to remove nothing.
         likely = mixture._replace(rate=(rate + mixture.rate) / 2)
         threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
-    elif doubted:
-        rate = min(rate, mixture.rate)
-    elif best.f1 >= ENOUGH:
-        threshold = min(threshold, best.lowest)
+    elif trust < 1:
+        rate = min(rate, believed)
     else:
-        threshold = lower_into_gap(ordered, threshold)
+        threshold = lower_into_valley(ordered, threshold, float(sentinels.losses.median()))
         rate = _share_above(ordered, threshold)
-    if doubted:
-        most = 0.0 if mixture.hopeless else mixture.rate
-        threshold = max(threshold, _cut_off(ordered, most))
+    if trust < 1:
+        threshold = max(threshold, _cut_off(ordered, 0.0 if mixture.hopeless else believed))
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
     error = 2 * _standard_error(rate, len(ordered))
     # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
@@ -100,25 +97,36 @@ def _standard_error(share: float, count: int) -> float:
     return math.sqrt(share * (1 - share) / max(1, count))
 
 
-def lower_into_gap(ordered: Tensor, threshold: float) -> float:
-    """The middle of a wide empty stretch just below the threshold, where there is one.
+def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float:
+    """The bottom of a valley in the density of scores, where there is one below the threshold.
 
-    Few sentinels place a percentile roughly; where no example lies between wrong and right labels
-    that need not cost any. Wide is a third of the way down to the middle of what is kept. Just
-    below means that at most half as many again would go, and less than half of what is kept: at
-    the far end, where a few stray examples lie, every stretch is wide.
+    Where wrong labels differ from right ones, but less than random labels would (they depend on the
+    image, or on a class that is taken for another), they make a hill of their own, and a percentile
+    of random ones cuts through it. Few sentinels place a percentile roughly, too. A valley is lower
+    than four fifths of the hills on both sides. It is sought down to the middle of what is kept,
+    but not below a score of 0, where the label fits better than its rival: hard classes make hills
+    there. `height`: the sentinels' median, whose distance from that middle says how much to smooth.
     """
     kept = int(torch.searchsorted(ordered, torch.tensor(threshold)))
     if kept in (0, len(ordered)):
         return threshold
-    middle = kept // 2
-    first = max(kept - int(GROWTH * (len(ordered) - kept)) - 1, middle)
-    near = torch.cat((ordered[first:kept], torch.tensor([threshold])))
-    widths = near.diff()
-    widest = int(widths.argmax())
-    if float(widths[widest]) < GAP * (threshold - float(ordered[middle])):
+    middle = float(ordered[kept // 2])
+    if max(middle, 0.0) >= threshold or height <= middle:
         return threshold
-    return float(near[widest] + near[widest + 1]) / 2
+    # As far above the sentinels' middle as right labels lie below it: strays would coarsen the grid.
+    top = max(threshold, min(float(ordered[-1]), 2 * height - middle))
+    grid = torch.linspace(middle, top, VALLEY_GRID)
+    few = ordered[torch.linspace(0, len(ordered) - 1, min(len(ordered), PLOTTED)).long()]
+    distances = (grid[:, None] - few) / (SMOOTHING * (height - middle))
+    density = distances.square().mul(-0.5).exp().mean(1)
+    hills = torch.minimum(density.cummax(0).values, density.flip(0).cummax(0).values.flip(0))
+    depth = density / hills.clamp(min=1e-30)
+    slopes = density.diff()
+    bottoms = torch.zeros(VALLEY_GRID, dtype=torch.bool)
+    bottoms[1:-1] = (slopes[:-1] <= 0) & (slopes[1:] >= 0)
+    depth[~bottoms | (grid < 0) | (grid > threshold)] = 1.0
+    deepest = int(depth.argmin())
+    return float(grid[deepest]) if depth[deepest] < SHALLOW else threshold
 
 
 def settle(
@@ -146,8 +154,6 @@ class BestCut(NamedTuple):
     """The threshold with the best F1 that can be expected."""
 
     threshold: float
-    lowest: float
-    """The lowest threshold whose F1 is as good within the estimate's accuracy."""
     f1: float
 
 
@@ -166,8 +172,7 @@ class Mixture(NamedTuple):
         """F1 = 2 η R / (share of examples above T + η) at its largest."""
         f1 = 2 * self.rate * self.recall / (self.flagged + self.rate).clamp(min=1e-12)
         f1 = f1 * (not self.hopeless)  # "all are wrong" would be a perfect guess
-        lowest = int((f1 >= f1.max() - TOLERANCE).nonzero()[0])
-        return BestCut(float(self.cuts[f1.argmax()]), float(self.cuts[lowest]), float(f1.max()))
+        return BestCut(float(self.cuts[f1.argmax()]), float(f1.max()))
 
     def cut_for(self, precision: float) -> float:
         """The lowest threshold from which on that share is wrong; infinity where there is none."""

@@ -8,7 +8,9 @@ from oddly.core.cut import share_of_vague
 
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
 LEARNT = 6.5  # contrast without which no network is believed, …
-VAGUE = 13.0  # … and more, times the share of labels that look wrong but not wholly random
+VAGUE = 13.0  # … more, times the share of labels that look wrong but not wholly random, …
+SURE = 9.0  # … and from which on every one is, whatever the share
+HARDLY = 0.9  # of the needed contrast: below it nothing is made of the sentinels' lower half
 MOST = 0.5  # of the examples removed: more than most people's labels deserve
 # Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".
 
@@ -31,9 +33,15 @@ def contrast_needed(sentinels: Tensor, examples: Tensor, num_classes: int) -> fl
     """The contrast from which on a verdict on these scores, in ascending order, is believed.
 
     More where many examples lie among the sentinels, but not as far up as these: a network that
-    has learnt some classes only takes the others' right labels for wrong ones.
+    has learnt some classes only takes the others' right labels for wrong ones. Up to a bound: noise
+    that depends on the image looks like that too.
     """
-    return LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes)
+    return min(LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes), SURE)
+
+
+def trust(learnt: float, needed: float) -> float:
+    """How much a verdict is believed: 1 from the needed contrast on, 0 from nine tenths down."""
+    return min(max((learnt / needed - HARDLY) / (1 - HARDLY), 0.0), 1.0)
 
 
 def doubt_by_size(examples: int, removed: int) -> str | None:

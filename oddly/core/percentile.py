@@ -6,7 +6,6 @@ import torch
 
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import (
-    ENOUGH,
     estimate_mixture,
     known_in_order,
     original_percentile,
@@ -14,7 +13,7 @@ from oddly.core.cut import (
     settle,
 )
 from oddly.core.rule import PERCENTILES
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels import ENOUGH, Scored
 
 VAGUE, RANDOM = 0.82, 0.87  # estimated F1 below which noise is not taken for random, and from which
 FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
@@ -36,7 +35,7 @@ def choose_percentile(examples: Scored, sentinels: Counterfactual, num_classes: 
     ordered = known_in_order(examples.scores)
     best = estimate_mixture(ordered, sentinels.losses, num_classes).best_cut()
     if best.f1 >= ENOUGH:
-        return usual  # hardly any overlap: `cut_by_sentinels` finds the gap
+        return usual  # hardly any overlap, nothing to win
     threshold, rate = settle(ordered, sentinels, usual, num_classes)
     for_random = min(max(FEW_WRONG - FALL * rate, LEAST), MOST)
     share = min(max((best.f1 - VAGUE) / (RANDOM - VAGUE), 0.0), 1.0)

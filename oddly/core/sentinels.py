@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.cut import ENOUGH, estimate_mixture, known, known_in_order
+from oddly.core.cut import estimate_mixture, known, known_in_order
 from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest, merge_mean
 from oddly.errors import InputError
@@ -24,6 +24,7 @@ FEWEST, MOST = 300, 5_000
 LARGEST_SHARE = 0.1  # … and never more than this
 LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
+ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
 FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun
 SHARPNESS = 8  # an epoch counts by its separation to this power
 LEAST = 1e-3  # separation that an epoch is credited with at least

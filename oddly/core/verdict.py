@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size
+from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size, trust
 from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import Scored, check_observed
@@ -224,13 +224,13 @@ def judge_by_sentinels(
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
-    doubted = learnt < needed
-    if percentile is None and (doubted or target_precision is not None):
+    believed = trust(learnt, needed)
+    if percentile is None and (believed < 1 or target_precision is not None):
         percentile = usual
     elif percentile is None:
         percentile = choose_percentile(examples, counterfactual, num_classes)
     threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision, doubted
+        examples.scores, counterfactual, percentile, num_classes, target_precision, believed
     )
     if target_precision is not None:
         percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))

@@ -45,7 +45,7 @@ def draw_mixture(
     target_precision: float | None = None,
     examples: int = 40_000,
     seed: int = 0,
-    doubted: bool = False,
+    trust: float = 1.0,
 ) -> Drawn:
     """Examples and a tenth as many sentinels, margins -3 ± 1 if right, `apart` more if wrong.
 
@@ -59,5 +59,5 @@ def draw_mixture(
     wrong = torch.rand(examples, generator=generator) < noise
     hit = torch.rand(examples // 10, generator=generator) < noise / (num_classes - 1)
     scores, sentinels = draw(wrong), Counterfactual.from_losses(draw(~hit), "sentinels")
-    found = cut_by_sentinels(scores, sentinels, percentile, num_classes, target_precision, doubted)
+    found = cut_by_sentinels(scores, sentinels, percentile, num_classes, target_precision, trust)
     return Drawn(scores, sentinels, wrong, *found)

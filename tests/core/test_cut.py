@@ -6,13 +6,14 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
 from oddly.core import cut as module
 from oddly.core.cut import (
     Mixture,
     correct_percentile,
     estimate_mixture,
-    lower_into_gap,
+    lower_into_valley,
 )
 from tests.core.mixtures import draw_mixture
 
@@ -44,7 +45,7 @@ def test_best_cut_by_hand() -> None:
     sentinels = torch.tensor([4.0, 4.2, 4.4, 5.1, 5.2, 6.0, 6.2, 6.4, 6.6, 9.0])
     mixture = estimate_mixture(ordered, sentinels, MANY)
     best = mixture.best_cut()
-    assert best.threshold == best.lowest == 4.0  # recall 1, four of four flagged
+    assert best.threshold == 4.0  # recall 1, four of four flagged
     assert best.f1 == pytest.approx(1.0)
     assert mixture.rate == pytest.approx(0.4)
 
@@ -55,24 +56,9 @@ def test_best_cut_avoids_the_right_ones() -> None:
     sentinels = torch.tensor([0.5, 4.0, 4.1, 4.2, 4.3, 4.4, 4.5, 4.6, 4.7, 4.8])
     mixture = estimate_mixture(ordered, sentinels, MANY)
     best = mixture.best_cut()
-    assert 1.0 < best.lowest <= best.threshold <= 4.0
+    assert 1.0 < best.threshold <= 4.0
     assert best.f1 == pytest.approx(2 * 0.2 * 0.9 / (0.2 + 0.2))  # all four go, 0.9 are found
     assert mixture.rate == pytest.approx(0.2)
-
-
-def test_within_the_estimates_accuracy_the_lowest_cut_is_named() -> None:
-    """400 wrong examples and 999 sentinels between 4 and 5, one of each further down.
-
-    That one right example costs a thousandth of the F1: less than the estimate can tell.
-    """
-    wrong = 4.00125 + 0.0025 * torch.arange(400)
-    ordered = torch.cat((torch.zeros(599), torch.tensor([3.5]), wrong))
-    sentinels = torch.cat((torch.tensor([3.0]), 4 + torch.arange(1, 1000) / 1000))
-    mixture = estimate_mixture(ordered, sentinels, MANY)
-    best = mixture.best_cut()
-    assert best.lowest == 3.0
-    assert 3.5 < best.threshold < 4.01
-    assert mixture.rate == pytest.approx(0.4)
 
 
 def test_where_nothing_lies_above_nothing_can_be_found() -> None:
@@ -138,28 +124,75 @@ def test_of_very_many_scores_an_even_few_are_looked_at(monkeypatch: pytest.Monke
     assert few.threshold == pytest.approx(whole.threshold, abs=0.1)
 
 
-def spread(start: float, end: float, count: int) -> list[float]:
-    return torch.linspace(start, end, count).tolist()
+def hill(middle: float, count: int, width: float = 0.5) -> Tensor:
+    """So many scores as evenly spread as a normal distribution has them."""
+    places = (torch.arange(count) + 0.5) / count
+    return middle + width * torch.special.ndtri(places)
+
+
+TAIL = -3 - 1.5 * torch.log1p(-(torch.arange(1000) + 0.5) / 1000)  # ever fewer above -3
 
 
 @pytest.mark.parametrize(
-    ("scores", "threshold", "expected"),
+    ("parts", "threshold", "low", "high"),
     [
-        # 20 right around -3, 6 wrong from 1 to 3: the stretch from -2 to 1 is empty
-        ([*spread(-4, -2, 20), *spread(1, 3, 6)], 1.5, -0.5),
-        # the same, but 6 more would go where only 2 may be added
-        ([*spread(-4, -2, 20), *spread(0.5, 0.6, 6), *spread(2, 3, 4)], 1.5, 1.5),
-        # two strays far below, most above: the stretch between is wide, but not just below
-        ([-9, -8, *spread(-1, 1, 12), *spread(1.6, 3, 40)], 1.5, 1.5),
-        # no stretch is wide
-        (spread(-4, 3, 27), 1.5, 1.5),
+        # the threshold cuts through the hill of the wrong ones: down, to between the two
+        ((hill(-1.2, 700), hill(2, 300)), 2.1, 0.2, 0.8),
+        # it lies between them already, below the bottom
+        ((hill(-1.2, 700), hill(2, 300)), 0.2, 0.2, 0.2),
+        # one hill and what trails off from it
+        ((TAIL,), 1.0, 1.0, 1.0),
+        # hills upon each other leave no valley worth the name
+        ((hill(-0.5, 700), hill(0.7, 300)), 1.0, 1.0, 1.0),
+        # the valley is where labels fit better than their rivals
+        ((hill(-6, 500), hill(-2, 400), TAIL[:50] + 3), 0.8, 0.8, 0.8),
+        # a bottom below 0, and slopes above it
+        ((hill(-3, 700), hill(1, 300)), 1.1, 1.1, 1.1),
+        # the deeper valley is the one that counts, not the nearer
+        ((hill(-1.2, 700), hill(1.7, 200, 0.3), hill(2.7, 100, 0.3)), 2.6, 0.2, 0.8),
         # nothing above, nothing below
-        (spread(-4, -2, 20), 1.5, 1.5),
-        (spread(2, 3, 20), 1.5, 1.5),
+        ((hill(-3, 100),), 1.5, 1.5, 1.5),
+        ((hill(5, 100),), 1.5, 1.5, 1.5),
     ],
 )
-def test_the_cut_goes_into_a_wide_gap_just_below(
-    scores: list[float], threshold: float, expected: float
+def test_the_cut_goes_into_a_valley_just_below(
+    parts: tuple[Tensor, ...], threshold: float, low: float, high: float
 ) -> None:
-    ordered = torch.tensor(scores).sort().values
-    assert lower_into_gap(ordered, threshold) == pytest.approx(expected)
+    ordered = torch.cat(parts).sort().values
+    assert low <= lower_into_valley(ordered, threshold, height=2.0) <= high
+
+
+def test_the_valleys_bottom_against_a_slow_twin() -> None:
+    ordered = torch.cat((hill(-0.8, 700), hill(1.5, 300))).sort().values
+    middle = float(ordered[int((ordered < 1.6).sum()) // 2])
+    width = module.SMOOTHING * (2.0 - middle)
+
+    def density(place: float) -> float:
+        return sum(math.exp(-(((place - score) / width) ** 2) / 2) for score in ordered.tolist())
+
+    places = [0.02 * k for k in range(81)]  # from 0 to the threshold, 1.6
+    expected = min(places, key=density)
+    assert lower_into_valley(ordered, 1.6, height=2.0) == pytest.approx(expected, abs=0.03)
+
+
+def test_a_valley_is_as_deep_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few thousand, evenly taken, show it as well as all."""
+    ordered = torch.cat((hill(-1, 70_000), hill(2, 30_000))).sort().values
+    few = lower_into_valley(ordered, 2.1, height=2.0)
+    assert few < 1.0
+    monkeypatch.setattr(module, "PLOTTED", 10**9)
+    assert few == pytest.approx(lower_into_valley(ordered, 2.1, height=2.0), abs=0.03)
+
+
+def test_strays_far_above_do_not_hide_the_valley() -> None:
+    hills = torch.cat((hill(-1.2, 700), hill(2, 300)))
+    strays = torch.tensor([1e4, 1e20])
+    found = lower_into_valley(torch.cat((hills.sort().values, strays)), 2.1, height=2.0)
+    assert 0.2 < found < 0.8
+    assert lower_into_valley(torch.cat((hill(-3, 999), strays)), 1.5, height=2.0) == 1.5
+
+
+def test_without_distance_there_is_no_scale() -> None:
+    """Sentinels no higher than what is kept: the network has learnt nothing."""
+    ordered = torch.cat((hill(1, 700), hill(5, 300))).sort().values
+    assert lower_into_valley(ordered, 5.1, height=0.5) == 5.1

@@ -83,9 +83,18 @@ def test_a_doubted_network_removes_what_the_sentinels_upper_half_vouches_for() -
     scores = torch.tensor([0.0] * 20 + [2.0] * 16 + [3.0, 4.0, 7.0, 8.0])
     trusted, _ = cut_by_sentinels(scores, sentinels, 0.0, MANY)
     assert int((scores >= trusted).sum()) == 20
-    threshold, (rate, low, high) = cut_by_sentinels(scores, sentinels, 0.0, MANY, doubted=True)
+    threshold, (rate, low, high) = cut_by_sentinels(scores, sentinels, 0.0, MANY, trust=0.0)
     assert (threshold, rate) == (3.0, pytest.approx(0.1))
     assert low <= rate and high > 0.5
+
+
+def test_with_half_the_trust_half_of_the_rest_goes() -> None:
+    """Four of 40 for sure and twenty at most, as above: twelve."""
+    sentinels = Counterfactual.from_losses(torch.arange(1.0, 11.0), "sentinels")
+    scores = torch.cat((torch.zeros(20), torch.linspace(2, 2.9, 16), torch.tensor([3, 4, 7, 8.0])))
+    threshold, (rate, *_) = cut_by_sentinels(scores, sentinels, 0.0, MANY, trust=0.5)
+    assert int((scores >= threshold).sum()) == 12
+    assert rate == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("num_classes", [3, 10, 100])
@@ -94,7 +103,7 @@ def test_where_right_and_wrong_are_nearly_alike_doubt_spares_the_right_ones(
 ) -> None:
     for noise in (0.02, 0.2):
         bold = draw_mixture(noise, num_classes, apart=1.5)
-        shy = draw_mixture(noise, num_classes, apart=1.5, doubted=True)
+        shy = draw_mixture(noise, num_classes, apart=1.5, trust=0.0)
         assert shy.flagged.float().mean() < bold.flagged.float().mean() / 1.25
         assert shy.precision > bold.precision
         rate, low, high = shy.noise_rate
@@ -106,14 +115,14 @@ def test_where_right_and_wrong_are_nearly_alike_doubt_spares_the_right_ones(
 def test_a_network_that_has_learnt_nothing_removes_nothing(
     num_classes: int, target_precision: float | None
 ) -> None:
-    options = {"target_precision": target_precision, "doubted": True}
+    options = {"target_precision": target_precision, "trust": 0.0}
     drawn = draw_mixture(0.2, num_classes, apart=0.0, **options)  # type: ignore[arg-type]
     assert not drawn.flagged.any()
 
 
 def test_the_interval_encloses_the_rate_also_where_hardly_anything_is_learnt() -> None:
     """Right and wrong nearly alike: the rate is then another estimate's, the interval is not."""
-    drawn = draw_mixture(0.02, 100, apart=1.25, doubted=True)
+    drawn = draw_mixture(0.02, 100, apart=1.25, trust=0.0)
     by_percentile = drawn.sentinels.threshold(6.0)
     assert (drawn.scores >= by_percentile).float().mean() > 0.6
     assert drawn.flagged.float().mean() < 0.5
@@ -123,8 +132,7 @@ def test_the_interval_encloses_the_rate_also_where_hardly_anything_is_learnt() -
 
 def test_doubt_limits_a_target_precision_too() -> None:
     bold, shy = (
-        draw_mixture(0.2, 10, apart=1.0, target_precision=0.3, doubted=doubted)
-        for doubted in (False, True)
+        draw_mixture(0.2, 10, apart=1.0, target_precision=0.3, trust=trust) for trust in (1.0, 0.0)
     )
     assert shy.flagged.float().mean() < 0.8 * bold.flagged.float().mean()
 
@@ -132,10 +140,10 @@ def test_doubt_limits_a_target_precision_too() -> None:
 def test_doubt_never_removes_more() -> None:
     """Not where right and wrong lie far apart, nor where nothing looks wrong."""
     for noise in (0.0, 0.3):
-        bold, shy = (draw_mixture(noise, 10, doubted=doubted) for doubted in (False, True))
+        bold, shy = (draw_mixture(noise, 10, trust=trust) for trust in (1.0, 0.0))
         assert shy.threshold >= bold.threshold
     threshold, _ = cut_by_sentinels(
-        torch.zeros(5), Counterfactual.from_losses(torch.ones(4), "sentinels"), 6.0, 10, None, True
+        torch.zeros(5), Counterfactual.from_losses(torch.ones(4), "sentinels"), 6.0, 10, None, 0.0
     )
     assert threshold >= 1.0
 

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from oddly.core import Denoiser, Verdict, denoise, learnt
 from oddly.core.cut import known_in_order, share_of_vague
-from oddly.core.learnt import LEARNT, VAGUE
+from oddly.core.learnt import LEARNT, SURE, VAGUE
 from oddly.core.sentinels import Scored, separation
 from oddly.core.verdict import judge_by_sentinels
 from oddly.data import DataOptions, load_data
@@ -68,7 +68,7 @@ UNSEEN = SEEN._replace(scores=torch.full((9,), NAN))
 )
 def test_numbers_however_large_make_numbers(planted: Tensor, scores: Tensor) -> None:
     assert math.isfinite(contrast(planted, scores))
-    assert LEARNT <= contrast_needed(planted, scores, 10) <= LEARNT + VAGUE
+    assert LEARNT <= contrast_needed(planted, scores, 10) <= SURE
 
 
 def test_a_verdict_on_huge_scores_has_finite_figures() -> None:
@@ -120,6 +120,13 @@ def test_the_vague_are_those_above_the_cut_less_those_that_look_random() -> None
     assert share_of_vague(ordered, sentinels, 10_000) == pytest.approx(0.1, abs=0.002)
     needed = contrast_needed(sentinels, ordered, 10_000)
     assert needed == pytest.approx(LEARNT + 0.1 * VAGUE, abs=0.03)
+    ordered[-400:-50] = 30.0  # 0.45 and more: as vague as can be
+    assert contrast_needed(sentinels, ordered, 10_000) == SURE
+
+
+def test_trust_falls_from_the_needed_contrast_to_nine_tenths_of_it() -> None:
+    found = [learnt.trust(contrast, 8.0) for contrast in (20.0, 8.0, 7.6, 7.2, 1.0)]
+    assert found == pytest.approx([1.0, 1.0, 0.5, 0.0, 0.0])
 
 
 @pytest.mark.parametrize("options", [{"percentile": 40.0}, {"target_precision": 0.95}])
