@@ -113,7 +113,7 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     middle = float(ordered[kept // 2])
     if max(middle, 0.0) >= threshold or height <= middle:
         return threshold
-    # As far above the sentinels' middle as right labels lie below it: strays would coarsen the grid.
+    # As far above the sentinels' middle as it is above right labels: strays coarsen the grid.
     top = max(threshold, min(float(ordered[-1]), 2 * height - middle))
     grid = torch.linspace(middle, top, VALLEY_GRID)
     few = ordered[torch.linspace(0, len(ordered) - 1, min(len(ordered), PLOTTED)).long()]
