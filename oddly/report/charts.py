@@ -13,6 +13,7 @@ from oddly.errors import count as tell_count
 from oddly.plane import Plane, find_steps
 from oddly.report.data import Curve
 from oddly.report.histogram import ScoreHistogram
+from oddly.report.words import shorten
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,6 @@ def draw_curve(curve: Curve, key: str) -> Chart:
         dots=[(plane.x(e), plane.y(v)) for e, v in points] if len(points) == 1 else [],
         mark=mark,
     )
-
-
-def shorten(value: float) -> str:
-    """Three digits, with a real minus sign."""
-    return f"{value:.3g}".replace("-", "−")
 
 
 def find_root_steps(most: int) -> list[int]:
