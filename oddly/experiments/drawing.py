@@ -10,7 +10,6 @@ from oddly.plane import Plane, find_steps
 from oddly.records import write_atomic
 
 WIDTH, HEIGHT = 640, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 50, 50
 TICKS = 10  # on an axis, at the most
 COLOURS = ("#1f6feb", "#d1480f", "#2c8a3f", "#8250df", "#a8810a", "#57606a", "#c2255c", "#0b7285")
 Points = Sequence[tuple[float, float]]
@@ -28,7 +27,7 @@ def draw_lines(
     x_ticks = _ticks([x for x, _ in every] + list((marks or {}).values()))
     y_ticks = _ticks([y for _, y in every])
     spans = (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1])
-    plane = Plane(WIDTH, HEIGHT, *spans, False, LEFT, RIGHT, TOP, BOTTOM)
+    plane = Plane(WIDTH, HEIGHT, *spans, left=70, right=20, top=50, bottom=50)
     body = [*_frame(title, axes, plane, x_ticks, y_ticks)]
     for k, (name, points) in enumerate(series.items()):
         colour = COLOURS[k % len(COLOURS)]
