@@ -23,7 +23,7 @@ ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "repr
 class InOrder(TyperGroup):
     """Commands as a newcomer needs them, not as their files are imported."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 

@@ -22,7 +22,7 @@ def draw_lines(
     axes: tuple[str, str],
     marks: Mapping[str, float] | None = None,
 ) -> Path:
-    """One line per series over common axes; `marks` are vertical lines with a name."""
+    """One line per series, from left to right; `marks` are vertical lines with a name."""
     every = [point for points in series.values() for point in points]
     x_ticks = _ticks([x for x, _ in every] + list((marks or {}).values()))
     y_ticks = _ticks([y for _, y in every])
@@ -31,7 +31,7 @@ def draw_lines(
     body = [*_frame(title, axes, plane, x_ticks, y_ticks)]
     for k, (name, points) in enumerate(series.items()):
         colour = COLOURS[k % len(COLOURS)]
-        places = " ".join(f"{plane.x(x)},{plane.y(y)}" for x, y in points)
+        places = " ".join(f"{plane.x(x)},{plane.y(y)}" for x, y in sorted(points))
         body.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="2"/>')
         body += [
             f'<circle cx="{plane.x(x)}" cy="{plane.y(y)}" r="3" fill="{colour}"/>'
