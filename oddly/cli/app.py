@@ -58,6 +58,8 @@ def _options(
 out_console = Console()
 err_console = Console(stderr=True)
 
+DEVICES = "auto, cpu, cuda or mps."
+Device = Annotated[str, typer.Option(help=DEVICES)]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")]
 
 
