@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from oddly.data.base import Split
-from oddly.data.images import pixel_digest
+from oddly.data.images import digest, pixel_digest
 from oddly.data.source import ImageSource
 from oddly.pictures import Unreadable
 
@@ -60,8 +60,8 @@ def find_contradicted(groups: Sequence[Duplicates], examples: int) -> Tensor:
 def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:
     """Places with equal digests, where there are several."""
     groups: dict[bytes, list[int]] = defaultdict(list)
-    for place, digest in zip(places, digests, strict=True):
-        groups[digest].append(place)
+    for place, content in zip(places, digests, strict=True):
+        groups[content].append(place)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -81,7 +81,7 @@ def _content_digest(source: ImageSource, place: int) -> bytes:
     try:
         content = source.source(place)
         if isinstance(content, bytes):
-            return hashlib.blake2b(content, digest_size=16).digest()
+            return digest(content)
         with open(content, "rb") as file:
             return hashlib.file_digest(file, "blake2b").digest()
     except (OSError, Unreadable):  # gone since it was read: like nothing else

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import at_size, measure, without
+from oddly.data.images import digest
 from oddly.data.labels import replace_labels
 from oddly.data.source import ImageSource, decode_files
 from oddly.engine.build import frozen_backbone
@@ -74,7 +75,7 @@ def look(
         mean, std = measure(data.train)
         data = replace(data, mean=mean, std=std)
         if isinstance(images, Tensor):
-            digests = [hashlib.blake2b(i.numpy().tobytes()).digest() for i in images]
+            digests = [digest(image.numpy().tobytes()) for image in images]
     stay = [i for i in range(total) if i not in bad]
     ids = listed.train.ids
     return Looked(data, source.subset(stay), digests, {ids[i]: why for i, why in bad.items()})

@@ -9,6 +9,7 @@ from typing import Any
 from oddly.clean.survey import Survey
 from oddly.core.rule import SMALLEST
 from oddly.core.sentinels import how_many
+from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe
@@ -156,8 +157,8 @@ def _describe_classes(found: Survey) -> str:
 
 
 def _judge_balance(found: Survey) -> str:
-    if found.smallest_class < 5:
-        return "classes under 5 images are kept whole: too small to judge"
+    if found.smallest_class < FEWEST_EXAMPLES:
+        return f"classes under {FEWEST_EXAMPLES} images are kept whole: too small to judge"
     if found.imbalance >= 10:
         return "uneven: rare classes lose more right labels, look at them with care"
     return "even enough" if found.imbalance < 3 else "somewhat uneven"

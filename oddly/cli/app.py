@@ -23,7 +23,7 @@ ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "repr
 class InOrder(TyperGroup):
     """Commands as a newcomer needs them, not as their files are imported."""
 
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
+    def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 
@@ -58,6 +58,8 @@ def _options(
 out_console = Console()
 err_console = Console(stderr=True)
 
+DEVICES = "auto, cpu, cuda or mps."
+Device = Annotated[str, typer.Option(help=DEVICES)]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")]
 
 

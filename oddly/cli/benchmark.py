@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-from oddly.cli.app import Json, app, fail, print_figures, remark, say
+from oddly.cli.app import Device, Json, app, fail, print_figures, remark, say
+
+Model = Annotated[str | None, typer.Option(help="Network (default: resnet8; on a GPU wrn-28-10).")]
 
 benchmark = typer.Typer(
     help="Measure what denoising costs, what it finds, and how fast all is.", no_args_is_help=True
@@ -18,10 +20,8 @@ app.add_typer(benchmark, name="benchmark")
 
 @benchmark.command()
 def overhead(
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    model: Annotated[
-        str | None, typer.Option(help="Network (default: resnet8; on a GPU wrn-28-10).")
-    ] = None,
+    device: Device = "auto",
+    model: Model = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps per epoch (default: 50; on a GPU 100).")
     ] = None,
@@ -75,7 +75,7 @@ def detection(
         Path | None, typer.Option(help="What trainings leave [runs/detection].")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where the official folders lie.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Who finds the wrong labels: our default, the paper's rule and the rivals."""
@@ -112,7 +112,7 @@ def methods(
     names: Annotated[str, typer.Option(help="Names with commas between (default: all).")] = "",
     epochs: Annotated[int, typer.Option(min=1)] = 8,
     repeats: Annotated[int, typer.Option(min=1, help="The best of so many counts.")] = 3,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """What each method costs beside plain training."""
@@ -124,10 +124,8 @@ def methods(
 
 @benchmark.command()
 def throughput(
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    model: Annotated[
-        str | None, typer.Option(help="Network (default: resnet8; on a GPU wrn-28-10).")
-    ] = None,
+    device: Device = "auto",
+    model: Model = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps per round (default: 4; on a GPU 100).")
     ] = None,

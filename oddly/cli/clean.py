@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddly.cli.app import (
+    DEVICES,
     Json,
     app,
     describe,
@@ -40,7 +41,7 @@ def clean(
     out: Annotated[Path | None, in_panel(RUN, "Run folder (default: runs/PATH-clean).")] = None,
     resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
-    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
     seed: Annotated[int, in_panel(RUN, "Seed of first weights and order.")] = 0,
     json: Json = False,
     skip_unreadable: Annotated[

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oddly.cli.app import (
+    DEVICES,
     Json,
     app,
     err_console,
@@ -76,7 +77,7 @@ def compare(
     schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
     warmup: Annotated[float, in_panel(TRAINING, "As for oddly train.")] = 0.0,
     cutout: Annotated[int, in_panel(DATA, "As for oddly train.")] = 0,
-    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
 ) -> None:
     """Train several methods on DATA with the same model, noise and seeds; write a table."""
     from oddly.compare import compare as run_comparison

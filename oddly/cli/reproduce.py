@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oddly.cli.app import Json, app, err_console, fail, out_console, print_table, remark, say
+from oddly.cli.app import (
+    Device,
+    Json,
+    app,
+    err_console,
+    fail,
+    out_console,
+    print_table,
+    remark,
+    say,
+)
 from oddly.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -67,7 +77,7 @@ def reproduce(
     page: Annotated[
         Path | None, typer.Option(help="Write the tables of a Markdown page anew, and no more.")
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
+    device: Device = "auto",
     compile: Annotated[
         bool | None,
         typer.Option(

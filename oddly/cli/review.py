@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -131,7 +131,7 @@ def _options(run: Run, command: str) -> Iterator[str]:
     if command == "clean":  # the settings that it chose by itself it will choose again
         made_with = dict(config.get("asked") or {})
     made_with["skip_unreadable"] = config.get("skip_unreadable") or _has_unreadable(run)
-    for option in typer.main.get_command(app).commands[command].params:  # type: ignore[attr-defined]
+    for option in _parameters(command):
         value = made_with.get(option.name)
         if option.name in NOT_AGAIN or value is None or value == option.default:
             continue
@@ -145,7 +145,7 @@ def _options(run: Run, command: str) -> Iterator[str]:
 
 def _settings(run: Run) -> Iterator[str]:
     """Settings of the method that have no option of their own and are not as usual."""
-    own = {option.name for option in typer.main.get_command(app).commands["train"].params}  # type: ignore[attr-defined]
+    own = {option.name for option in _parameters("train")}
     chosen = {k: v for k, v in (run.config.get("settings") or {}).items() if k not in own}
     if not chosen:
         return
@@ -156,6 +156,12 @@ def _settings(run: Run) -> Iterator[str]:
     for name, value in chosen.items():
         if value != usual.get(name):
             yield from ("--set", f"{name}={value}")
+
+
+def _parameters(command: str) -> Sequence[Any]:
+    """What a command of ours can be told."""
+    group: Any = typer.main.get_command(app)
+    return list(group.commands[command].params)
 
 
 def _has_unreadable(run: Run) -> bool:

@@ -6,11 +6,12 @@ import json as json_format
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oddly.cli.app import (
+    DEVICES,
     Json,
     app,
     describe,
@@ -23,10 +24,13 @@ from oddly.cli.app import (
 )
 from oddly.errors import InputError
 
+if TYPE_CHECKING:
+    from oddly.records import Run
+
 DATA, NOISE, TRAINING, ODD, RUN = "Data", "Label noise", "Training", "Denoising", "Run"
 
 
-def _show(run: Any, json: bool) -> None:
+def _show(run: Run, json: bool) -> None:
     """A finished run: its table and where to look, or its summary for a script."""
     from oddly.report import write_report
     from oddly.terminal import TerminalWatcher, summary_table
@@ -119,7 +123,7 @@ def train(
     order_seed: Annotated[
         int | None, in_panel(RUN, "Seed of order, augmentation and draws alone.")
     ] = None,
-    device: Annotated[str, in_panel(RUN, "auto, cpu, cuda or mps.")] = "auto",
+    device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
     precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
     compile: Annotated[bool, in_panel(RUN, "torch.compile with CUDA graphs.", "--compile")] = False,
     workers: Annotated[int, in_panel(RUN, "Processes that decode images.")] = 2,

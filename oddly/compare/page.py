@@ -10,6 +10,7 @@ from typing import Any
 from oddly.compare.run import Comparison
 from oddly.compare.table import lines_of
 from oddly.errors import count
+from oddly.plane import Plane
 from oddly.records import write_atomic
 
 WIDTH, LEFT, RIGHT, ROW = 760, 190, 90, 24
@@ -87,16 +88,15 @@ def draw(rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     known.sort(key=lambda row: -row["test_accuracy"]["mean"])
     spans = [(r["test_accuracy"]["mean"], r["test_accuracy"]["std"] or 0.0) for r in known]
-    low, high = min(m - s for m, s in spans), max(m + s for m, s in spans)
-    scale = (WIDTH - LEFT - RIGHT) / max(high - low, 1e-9)
-    height = ROW * (len(known) + 1)
+    span = min(m - s for m, s in spans), max(m + s for m, s in spans)
+    plane = Plane(WIDTH, ROW * (len(known) + 1), span, (0, 1), left=LEFT, right=RIGHT)
     parts = [
-        f'<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img"'
+        f'<svg viewBox="0 0 {WIDTH} {plane.height}" width="{WIDTH}" role="img"'
         ' aria-label="Test accuracy of each method with its standard deviation">'
     ]
     for i, (row, (centre, spread)) in enumerate(zip(known, spans, strict=True)):
         y = ROW * (i + 0.75)
-        a, x, b = (LEFT + scale * (v - low) for v in (centre - spread, centre, centre + spread))
+        a, x, b = (plane.x(v) for v in (centre - spread, centre, centre + spread))
         parts.append(
             f'<text x="{LEFT - 12}" y="{y + 4}" text-anchor="end">{escape(row["method"])}</text>'
             f'<line x1="{a:.1f}" x2="{b:.1f}" y1="{y}" y2="{y}" stroke="#888" stroke-width="2"/>'

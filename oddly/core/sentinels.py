@@ -48,16 +48,20 @@ class Scored(NamedTuple):
 class Relabelled:
     """A random few of N examples, each with a fixed label other than its given one.
 
-    That label is the given one plus a shift, modulo the number of classes.
+    That label is the given one plus a shift, modulo the number of classes. The ledger holds what
+    was observed under it.
     """
 
-    def __init__(self, num_examples: int, count: int, num_classes: int, seed: int) -> None:
+    def __init__(
+        self, num_examples: int, count: int, num_classes: int, statistic: str, seed: int
+    ) -> None:
         self.num_classes = num_classes
         # Not the plain seed: whoever corrupts labels with that seed would pick the same examples.
         generator = torch.Generator().manual_seed(seed + SALT)
         chosen = torch.randperm(num_examples, generator=generator)[:count]
         self.indices = chosen.sort().values  # (S,)
         self.shifts = torch.randint(1, num_classes, (count,), generator=generator)  # (S,)
+        self.ledger = LossLedger(count, statistic)
 
     def find(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """For a batch of indices: places among the few, which rows are of them, label shifts."""
@@ -68,6 +72,13 @@ class Relabelled:
         hit = self.indices[place] == index
         return place, hit, torch.where(hit, self.shifts[place], 0)
 
+    def state_dict(self) -> dict[str, Any]:
+        return {"indices": self.indices, "shifts": self.shifts, "ledger": self.ledger.state_dict()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.indices, self.shifts = state["indices"].clone(), state["shifts"].clone()
+        self.ledger.load_state_dict(state["ledger"])
+
 
 class Sentinels(Relabelled):
     """The few whose label is really replaced, and their scores.
@@ -77,8 +88,7 @@ class Sentinels(Relabelled):
     """
 
     def __init__(self, num_examples: int, num_classes: int, statistic: str, seed: int) -> None:
-        super().__init__(num_examples, how_many(num_examples), num_classes, seed)
-        self.ledger = LossLedger(len(self.indices), statistic)
+        super().__init__(num_examples, how_many(num_examples), num_classes, statistic, seed)
         self.rivals = torch.full((len(self.indices) + 1,), -1)  # last observed; one spare slot
         self.separations: list[float] = []
         """Per finished epoch: how far sentinels and other examples lay apart (`separation`)."""
@@ -145,19 +155,12 @@ class Sentinels(Relabelled):
         return Scored(*(column.cpu() for column in columns)).known()
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "indices": self.indices,
-            "shifts": self.shifts,
-            "rivals": self.rivals,
-            "separations": list(self.separations),
-            "ledger": self.ledger.state_dict(),
-        }
+        more = {"rivals": self.rivals, "separations": list(self.separations)}
+        return {**super().state_dict(), **more}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name in ("indices", "shifts", "rivals"):
-            setattr(self, name, state[name].clone())
-        self.separations = list(state["separations"])
-        self.ledger.load_state_dict(state["ledger"])
+        super().load_state_dict(state)
+        self.rivals, self.separations = state["rivals"].clone(), list(state["separations"])
 
     def _estimate_f1(self, scores: Tensor) -> float:
         ordered, planted = known_in_order(scores), known_in_order(self.ledger.values)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from oddly.core.counterfactual import plain_losses
-from oddly.core.ledger import LossLedger
 from oddly.core.sentinels import Relabelled
 
 MOST = 65_536  # examples that are asked
@@ -22,8 +19,7 @@ class WrongLabels(Relabelled):
     """
 
     def __init__(self, num_examples: int, num_classes: int, seed: int) -> None:
-        super().__init__(num_examples, min(num_examples, MOST), num_classes, seed)
-        self.ledger = LossLedger(len(self.indices), "last")
+        super().__init__(num_examples, min(num_examples, MOST), num_classes, "last", seed)
 
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
         """Record what the losses would have been."""
@@ -34,10 +30,3 @@ class WrongLabels(Relabelled):
             after = torch.where(after == labels, (after + 1) % self.num_classes, after)
             wrong = torch.where(wrong == logits.argmax(1), after, wrong)
         self.ledger.record(place, plain_losses(logits, wrong), where=chosen)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"indices": self.indices, "shifts": self.shifts, "ledger": self.ledger.state_dict()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.indices, self.shifts = state["indices"].clone(), state["shifts"].clone()
-        self.ledger.load_state_dict(state["ledger"])

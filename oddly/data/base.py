@@ -105,6 +105,12 @@ class LabelledData:
             contradicted=None if self.contradicted is None else self.contradicted[places],
         )
 
+    def without(self, places: Tensor) -> LabelledData:
+        """The data without these training examples."""
+        stays = torch.ones(len(self.train), dtype=torch.bool)
+        stays[places] = False
+        return self.take(stays.nonzero().flatten())
+
 
 @dataclass(frozen=True)
 class DataOptions:

@@ -156,13 +156,18 @@ def _bytes_held(split: Split) -> int:
 
 
 def about_unreadable(bad: Sequence[str], total: int, skip: bool) -> list[str]:
-    """A note about the files left out, or the error where the user did not agree to that."""
+    """A note about the files left out, if there are any."""
     if not bad:
         return []
     told = f"{len(bad):,} of {count(total, 'image')} cannot be read: {first_few(bad)}"
+    return [leave_out(told, skip)]
+
+
+def leave_out(told: str, skip: bool) -> str:
+    """What is left out, as a note; an error where the user did not agree to that."""
     if not skip:
         raise InputError(f"{told}; use --skip-unreadable to leave them out")
-    return [f"{told}; left out"]
+    return f"{told}; left out"
 
 
 def _about_classes(class_names: Sequence[str], train: Split) -> list[str]:

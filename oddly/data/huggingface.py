@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import torch
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
 from oddly.data.image_folder import SPLIT_NAMES
+from oddly.data.images import digest
 from oddly.data.listing import natural, storable
 from oddly.data.source import ImageSource, file_stamp
 from oddly.errors import InputError, first_few, first_line, shown
@@ -55,7 +55,7 @@ class ImageRows(ImageSource):
             return "none"
         if isinstance(content, str):
             return file_stamp(content)
-        return hashlib.blake2b(content, digest_size=16).hexdigest()
+        return digest(content).hex()
 
     def name(self, index: int) -> str:
         return f"{self.root}, row {self.rows[index]}"

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
-from oddly.data.files import FileList
+from oddly.data.files import FileList, leave_out
 from oddly.data.source import ImageFiles
 from oddly.errors import InputError, count, first_few, shown
 
@@ -62,9 +62,7 @@ def _make_split(
             f"{name}: {len(absent):,} of {count(len(files.paths), 'image')} are not there:"
             f" {first_few([files.paths[i] for i in sorted(absent)], 3)}"
         )
-        if not options.skip_unreadable:
-            raise InputError(f"{told}; use --skip-unreadable to leave them out")
-        notes.append(f"{told}; left out")
+        notes.append(leave_out(told, options.skip_unreadable))
     there = [i for i in range(len(files.paths)) if i not in absent]
     if not there:
         raise InputError(f"{name}: none of its images is there, below {shown(str(root))}")

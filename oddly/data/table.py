@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
-from oddly.data.files import FileList, load_files
+from oddly.data.files import FileList, leave_out, load_files
 from oddly.data.image_folder import SPLIT_NAMES
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
@@ -59,16 +59,14 @@ def _locate(root: str, paths: Sequence[str]) -> tuple[list[str], list[int]]:
 def _about_missing(
     file: Path, missing: Sequence[str], total: int, options: DataOptions
 ) -> list[str]:
-    """A note about the files left out, or the error where the user did not agree to that."""
+    """A note about the files left out, if there are any."""
     if not missing:
         return []
     told = (
         f"{len(missing):,} of {count(total, 'file')} named in {shown(str(file))} do not exist:"
         f" {first_few(missing)}"
     )
-    if not options.skip_unreadable:
-        raise InputError(f"{told}; use --skip-unreadable to leave them out")
-    return [f"{told}; left out"]
+    return [leave_out(told, options.skip_unreadable)]
 
 
 def _split_rows(

@@ -189,8 +189,7 @@ def build_network(
         model = build_model(config.model, outputs, channels, size, config.dropout)
         if config.weights and not config.backbone:
             load_weights(model, config.weights, config.model)
-    moved: nn.Module = model.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-    return moved
+    return model.to(device).to(memory_format=torch.channels_last)
 
 
 class NetworkMaker:

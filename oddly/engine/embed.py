@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from oddly.data.base import LabelledData, Recipe, Split
 from oddly.data.files import about_unreadable, without
+from oddly.data.images import digest
 from oddly.data.source import ImageSource, ImageTensor
 from oddly.errors import InputError
 from oddly.pictures import Unreadable
@@ -53,12 +54,11 @@ class FeatureCache:
         self.used: set[str] = set()
 
     def name(self, source: ImageSource, places: range) -> str:
-        digest = hashlib.sha256(f"{self.key} {source.size}".encode())
+        key = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
-            digest.update(
-                f"{source.name(i)} {source.stamp(i)}\n".encode("utf-8", "backslashreplace")
-            )
-        name = f"{digest.hexdigest()[:20]}.safetensors"
+            line = f"{source.name(i)} {source.stamp(i)}\n"
+            key.update(line.encode("utf-8", "backslashreplace"))
+        name = f"{key.hexdigest()[:20]}.safetensors"
         self.used.add(name)
         return name
 
@@ -72,7 +72,7 @@ class FeatureCache:
                 features = file.get_tensor("features")
         except (SafetensorError, OSError, KeyError, ValueError):
             return None
-        digests = [bytes.fromhex(digest) for digest in notes["digests"]]
+        digests = [bytes.fromhex(each) for each in notes["digests"]]
         unreadable = {int(place): reason for place, reason in notes["unreadable"].items()}
         return Embedded(features, digests, unreadable)
 
@@ -81,7 +81,7 @@ class FeatureCache:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
         notes = {
-            "digests": [digest.hex() for digest in part.digests],
+            "digests": [each.hex() for each in part.digests],
             "unreadable": dict(part.unreadable),
         }
         content = save({"features": part.features}, {"oddly": json.dumps(notes)})
@@ -125,10 +125,9 @@ def embed_images(
 
 
 def _join(parts: Sequence[tuple[int, Embedded]]) -> Embedded:
-    features = [part.features for _, part in parts if len(part.features)]
     return Embedded(
-        features=torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE),
-        digests=[digest for _, part in parts for digest in part.digests],
+        features=_cat([part.features for _, part in parts if len(part.features)]),
+        digests=[each for _, part in parts for each in part.digests],
         unreadable={start + i: why for start, part in parts for i, why in part.unreadable.items()},
     )
 
@@ -149,15 +148,16 @@ def _embed_shard(
         for i, image in zip(batch, decoded, strict=True):
             if isinstance(image, str):
                 unreadable[i - places.start] = image
-        digests += [
-            hashlib.blake2b(image.numpy().tobytes(), digest_size=16).digest() for image in good
-        ]
+        digests += [digest(image.numpy().tobytes()) for image in good]
         if good:
             features.append(backbone(torch.stack(good).to(device)).to("cpu", DTYPE))
         if progress is not None:
             progress(batch.stop)
-    made = torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE)
-    return Embedded(made.clone(), digests, unreadable)
+    return Embedded(_cat(features), digests, unreadable)
+
+
+def _cat(features: list[Tensor]) -> Tensor:
+    return torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE)
 
 
 def _decode_ahead(source: ImageSource, places: range) -> Iterator[tuple[range, list[Tensor | str]]]:
@@ -210,8 +210,7 @@ def embed_data(
         done += len(split)
     notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
-    stay = [i for i in range(len(data.train)) if i not in unread[0]]
-    left = data.take(torch.tensor(stay, dtype=torch.int64))  # the truth, too, of these alone
+    left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # and the truth of these
     return replace(
         features_data(data, made[0], test),
         notes=notes,

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from oddly.engine.build import Parts
 from oddly.engine.feed import Feed
+from oddly.engine.sweep import sweep
 
 
 @dataclass(frozen=True)
@@ -46,24 +47,14 @@ def predict(
     num_classes: int | None = None,
     mirror: bool = False,
 ) -> Predictions:
-    """One sweep over the feed's split; outputs beyond the classes are left out.
-
-    `mirror`: the logits are the mean of those of an image and of its mirror image.
-    """
-    was_training = model.training
-    model.eval()
+    """One sweep over the feed's split; outputs beyond the classes are left out."""
     parts: list[tuple[Tensor, ...]] = []
-    for _, (inputs, *_), labels in feed.batches(torch.arange(len(feed.split))):
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
-            logits = model(inputs).float()
-            if mirror:
-                logits = (logits + model(inputs.flip(3)).float()) / 2
+    for logits, labels in sweep(model, feed, bf16, torch.arange(len(feed.split)), mirror):
         logits = logits[:, :num_classes]
         confidence, predicted = logits.softmax(1).max(1)
         losses = F.cross_entropy(logits, labels, reduction="none")
         top5 = logits.topk(min(5, logits.shape[1]), 1).indices
         parts.append((predicted, confidence, losses, (top5 == labels[:, None]).any(1)))
-    model.train(was_training)
     return Predictions(*(torch.cat(column).cpu() for column in zip(*parts, strict=True)))
 
 

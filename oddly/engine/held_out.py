@@ -36,9 +36,7 @@ def hold_out_test(data: LabelledData, config: RunConfig) -> LabelledData:
             " them out as a test set"
         )
     places = candidates[choose_evenly(data.train.labels[candidates], number)]
-    rest = torch.ones(len(data.train), dtype=torch.bool)
-    rest[places] = False
-    return replace(data.take(rest.nonzero().flatten()), test=data.train.take(places))
+    return replace(data.without(places), test=data.train.take(places))
 
 
 def choose_evenly(labels: Tensor, number: int) -> Tensor:
@@ -52,8 +50,8 @@ def choose_evenly(labels: Tensor, number: int) -> Tensor:
 
 def rank_in_class(classes: Tensor) -> Tensor:
     """Each example's place among those of its own class, from 0, in the order they come."""
-    ranks = torch.zeros_like(classes)
-    for k in classes.unique():
-        of_class = classes == k
-        ranks[of_class] = torch.arange(int(of_class.sum()))
+    order, counts = classes.argsort(stable=True), classes.bincount()
+    first = counts.cumsum(0) - counts  # where each class begins in that order
+    ranks = torch.empty_like(classes)
+    ranks[order] = torch.arange(len(classes)) - first[classes[order]]
     return ranks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from oddly.core import Verdict
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
-from oddly.engine.checkpoint import (
-    Checkpointer,
-    Fork,
-    clear_milestones,
-    load_checkpoint,
-)
+from oddly.engine.checkpoint import Checkpointer, Fork, clear_milestones, load_checkpoint
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import score_test_set
 from oddly.engine.fast import fast_model, no_search
+from oddly.engine.notice import tell_news
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.resume import restore, snapshot
 from oddly.engine.schedule import schedule_factor
@@ -30,12 +25,11 @@ from oddly.engine.stage import begin_stage, end_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
-from oddly.methods import Batch, Judgement, StepOutput
+from oddly.methods import Batch, StepOutput
 from oddly.records import Run, RunWriter, environment, writing
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
 AUGMENT_SALT = 0xA06
-SUSPICIOUS_SHARE = 0.5  # of the examples removed; a user should hear of it
 ADVICE = "try a smaller learning rate (the last good checkpoint, if any, is kept)"
 
 
@@ -111,7 +105,8 @@ def train_epochs(
         row = run_epoch(parts, step_model, epoch, watcher)
         end_stage(parts)
         new_verdict = method.verdict is not None and before is None
-        note_verdict(parts, before, watcher)
+        for line in tell_news(method.verdict, before, epoch + 1, parts.data.class_names):
+            watcher.note(line)
         writer.append_metrics(row)
         if log:
             log.add(row)
@@ -126,54 +121,6 @@ def train_epochs(
         if stop:
             raise Stopped(epoch + 1)
     return time.perf_counter() - begun
-
-
-def note_verdict(parts: Parts, before: Verdict | Judgement | None, watcher: Watcher) -> None:
-    """Tell of a verdict that was not there before, and of a round that changed it."""
-    verdict = parts.method.verdict
-    if verdict is None or verdict is before:
-        return
-    if before is not None:
-        earlier = before.readmitted if isinstance(before, Verdict) else 0
-        if isinstance(verdict, Verdict) and verdict.readmitted != earlier:
-            watcher.note(f"after epoch {parts.context.epoch}: {verdict.tell_readmitted()}")
-        return
-    for line in str(verdict).splitlines():
-        watcher.note(line)
-    doubted = isinstance(verdict, Verdict) and verdict.tell_doubt()  # and so said just now
-    if verdict.removed_fraction > SUSPICIOUS_SHARE and not doubted:
-        watcher.note(
-            "more than half are removed: unless most labels are wrong, the network has learnt too"
-            " little to tell; train longer, or raise the percentile"
-        )
-    names = parts.data.class_names
-    if verdict.spared_classes:
-        spared = name_few([names[k] for k in verdict.spared_classes])
-        watcher.note(f"classes kept whole, too small or else emptied: {spared}")
-    if isinstance(verdict, Verdict) and verdict.removed_fraction <= SUSPICIOUS_SHARE:
-        hit = [f"{names[k]} ({n} of {of})" for k, n, of in hardest_hit(verdict, len(names))]
-        if hit:
-            watcher.note(
-                f"more than half are removed of {name_few(hit)}: rare and hard classes are judged"
-                " badly, look at these first"
-            )
-
-
-def name_few(names: Sequence[str], shown: int = 5) -> str:
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
-
-
-def hardest_hit(verdict: Verdict, num_classes: int) -> list[tuple[int, int, int]]:
-    """Classes that lose more than half, the largest share first: class, how many, of how many."""
-    known = verdict.labels >= 0
-    counts = torch.bincount(verdict.labels[known].long(), minlength=num_classes)
-    removed = torch.bincount(verdict.labels[~verdict.keep].long(), minlength=num_classes)
-    shares = removed / counts.clamp(min=1)
-    worst = shares.argsort(descending=True, stable=True)
-    return [
-        (int(k), int(removed[k]), int(counts[k])) for k in worst if shares[k] > SUSPICIOUS_SHARE
-    ]
 
 
 def run_epoch(parts: Parts, step_model: nn.Module, epoch: int, watcher: Watcher) -> dict[str, Any]:

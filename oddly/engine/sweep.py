@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -47,27 +47,39 @@ def _collect(
     read: Callable[[Tensor], Tensor],
     index: Tensor | None = None,
 ) -> Tensor:
-    was_training = model.training
-    model.eval()
     order = torch.arange(len(feed.split)) if index is None else index
     table, done = torch.empty(0), 0
-    for _, (inputs, *_), _ in feed.batches(order):
-        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
-            logits = model(inputs)
-        rows = read(logits.float())
+    for logits, _ in sweep(model, feed, bf16, order):
+        rows = read(logits)
         if not done:  # made whole at once: joining parts in the end would need twice the memory
             check_fits("a sweep over the examples keeps", len(order), rows.shape[1], rows.device)
             table = rows.new_empty(len(order), rows.shape[1])
         table[done : done + len(rows)] = rows
         done += len(rows)
-    model.train(was_training)
     return table
 
 
 @torch.no_grad()
-def _count_outputs(model: nn.Module, feed: Feed) -> int:
-    _, (inputs, *_), _ = next(iter(feed.batches(torch.arange(1))))
+def sweep(
+    model: nn.Module, feed: Feed, bf16: bool, order: Tensor, mirror: bool = False
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Logits in fp32 and labels, a batch at a time; un-augmented, in evaluation mode.
+
+    `mirror`: the logits are the mean of those of an image and of its mirror image.
+    """
     was_training = model.training
-    outputs = int(model.eval()(inputs).shape[1])
-    model.train(was_training)
-    return outputs
+    model.eval()
+    try:
+        for _, (inputs, *_), labels in feed.batches(order):
+            with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bf16):
+                logits = model(inputs).float()
+                if mirror:
+                    logits = (logits + model(inputs.flip(3)).float()) / 2
+            yield logits, labels
+    finally:
+        model.train(was_training)
+
+
+def _count_outputs(model: nn.Module, feed: Feed) -> int:
+    ((logits, _),) = sweep(model, feed, False, torch.arange(1))
+    return logits.shape[1]

@@ -42,14 +42,12 @@ def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledDat
         true_labels = data.true_labels[places]
     if len(places) < FEWEST:
         raise InputError(f"{asked}: {config.method} needs at least {FEWEST} trusted examples")
-    mask = torch.ones(len(data.train), dtype=torch.bool)
-    mask[places] = False
-    rest = mask.nonzero().flatten()
-    if not len(rest):
+    rest = data.without(places)
+    if not len(rest.train):
         raise InputError("all examples are trusted: nothing is left to train on")
     trusted = replace(data.train.take(places), labels=true_labels)
     note = f"{len(places):,} trusted examples held out of the {len(data.train):,} to train on"
-    smaller = replace(data.take(rest), notes=(*data.notes, note))
+    smaller = replace(rest, notes=(*data.notes, note))
     return smaller, TrustedSplit(trusted, data.train.labels[places])
 
 

@@ -61,6 +61,28 @@ class Job:
         return looked and (self.until is not None or result.is_finished)
 
 
+def method_job(
+    size: Size,
+    row: str,
+    data: str,
+    seed: int,
+    methods: Mapping[str, str] | None = None,
+    percentile: float | None = None,
+    **options: Any,
+) -> Job:
+    """The training behind a row: ERM is the trunk, ODD grows on it, the others are by themselves.
+
+    `methods` names these by row; `percentile` is ODD's, where it is not the paper's usual one.
+    """
+    if methods and row in methods:
+        return Job(size.config(data, seed, method=methods[row], **options))
+    trunk = size.trunk(data, seed, **options)
+    if row == "ERM":
+        return Job(trunk)
+    rule = {} if percentile is None else {"percentile": percentile}
+    return Job(size.paper(data, seed, **options, **rule), trunk)
+
+
 def final_accuracy(result: Result) -> float | None:
     """Percent, of the last epoch."""
     value = result.summary.get("test_accuracy")

@@ -34,20 +34,15 @@ def make_job(size: Size, data: str, noise: float, seed: int) -> Job:
 
 
 def cells(size: Size, seeds: int) -> Sequence[Cell]:
-    made = []
+    made, removed = [], at_percentile(PERCENTILE, "removed", times=100)
     for noise in amounts(size):
         row = f"{100 * noise:g} % noise"
         jobs = tuple(make_job(size, "cifar10", noise, seed) for seed in range(seeds))
         for epoch in EPOCHS:
             at = size.at(epoch)
-            made.append(look_cell(row, f"removed, E = {at}", jobs, at, _percent_removed))
+            made.append(look_cell(row, f"removed, E = {at}", jobs, at, removed))
         made.append(look_cell(row, "wrong", jobs, size.at(EPOCHS[0]), _percent_wrong))
     return made
-
-
-def _percent_removed(snapshot: Snapshot) -> float | None:
-    removed = at_percentile(PERCENTILE, "removed")(snapshot)
-    return None if removed is None else 100 * removed
 
 
 def _percent_wrong(snapshot: Snapshot) -> float:
@@ -66,13 +61,10 @@ def draw(drawing: Drawing) -> Sequence[Path]:
             series.setdefault(cell.column, []).append((x, cell.ours))
     if not series:
         return []
-    everything = [x for points in series.values() for x, _ in points]
-    ordered = {name: sorted(points) for name, points in series.items()}
-    ordered["equal"] = [(0.0, 0.0), (max(everything), max(everything))]
+    most = max(x for points in series.values() for x, _ in points)
+    series["equal"] = [(0.0, 0.0), (most, most)]
     path = drawing.out / f"figure10_{drawing.size.name}.svg"
-    return [
-        draw_lines(path, "Removed against wrong, CIFAR-10", ordered, ("wrong, %", "removed, %"))
-    ]
+    return [draw_lines(path, "Removed against wrong, CIFAR-10", series, ("wrong, %", "removed, %"))]
 
 
 EXPERIMENT = Experiment(

@@ -45,10 +45,9 @@ def draw(drawing: Drawing) -> Sequence[Path]:
             series.setdefault(cell.column, []).append((noise, cell.ours))
     if not series:
         return []
-    ordered = {name: sorted(points) for name, points in series.items()}
     path = drawing.out / f"figure11_{drawing.size.name}.svg"
     title = f"Precision and recall, E = {drawing.size.prune_after}, p = {PERCENTILE:g}"
-    return [draw_lines(path, title, ordered, ("noise, %", "share"))]
+    return [draw_lines(path, title, series, ("noise, %", "share"))]
 
 
 EXPERIMENT = Experiment(

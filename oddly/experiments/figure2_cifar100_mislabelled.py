@@ -23,7 +23,7 @@ from torch import Tensor
 
 from oddly.data.base import LabelledData
 from oddly.experiments.base import Cell, Drawing, Experiment, Job
-from oddly.experiments.looks import follow
+from oddly.experiments.looks import at_percentile, follow, look_cell
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
 
@@ -39,9 +39,9 @@ def make_jobs(size: Size) -> tuple[Job, ...]:
 
 def cells(size: Size, seeds: int) -> Sequence[Cell]:
     jobs = make_jobs(size)
-
+    removed = at_percentile(10.0, "removed", times=100)
     return [
-        Cell("removed, %", "one seed", None, jobs, read=lambda r: removed_percent(r, size)),
+        look_cell("removed, %", "one seed", jobs, size.prune_after, removed),
         Cell("removed by all three", "examples", None, jobs, joint=lambda r: len(agreed(r, size))),
         Cell("leopards among them", "examples", None, jobs, joint=lambda r: leopards(r, size)),
         Cell("rank of leopard", "examples", None, jobs, joint=lambda r: leopard_rank(r, size)),
@@ -52,11 +52,6 @@ def verdict_of(result: Result, size: Size) -> Mapping[str, Any]:
     """What p = 10 would remove at E."""
     verdict: Mapping[str, Any] = result.snapshots[str(size.prune_after)]["by_percentile"]["10"]
     return verdict
-
-
-def removed_percent(result: Result, size: Size) -> float | None:
-    removed = verdict_of(result, size).get("removed")
-    return None if removed is None else 100 * float(removed)
 
 
 def agreed(results: Sequence[Result], size: Size) -> dict[int, int]:

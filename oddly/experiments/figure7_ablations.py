@@ -58,8 +58,7 @@ def draw(drawing: Drawing) -> Sequence[Path]:
     if not series:
         return []
     path = drawing.out / f"figure7_{drawing.size.name}_epochs.svg"
-    ordered = {name: sorted(points) for name, points in series.items()}
-    return [draw_lines(path, "ODD's validation error by E", ordered, ("E", "error, %"))]
+    return [draw_lines(path, "ODD's validation error by E", series, ("E", "error, %"))]
 
 
 EXPERIMENT = Experiment(

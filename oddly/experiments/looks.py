@@ -35,39 +35,30 @@ def look_cell(
 
 def measured(figure: str) -> Callable[[Snapshot], float | None]:
     """`ks_noise_normal`, `ks_noise_simulated`: how far two kinds of losses lay apart."""
-
-    def read(snapshot: Snapshot) -> float | None:
-        value = snapshot[figure]
-        return None if value is None else float(value)
-
-    return read
+    return lambda snapshot: _number(snapshot[figure])
 
 
-def at_percentile(percentile: float, figure: str) -> Callable[[Snapshot], float | None]:
+def at_percentile(
+    percentile: float, figure: str, times: float = 1
+) -> Callable[[Snapshot], float | None]:
     """`removed`, `precision`, `recall`, `f1`, `threshold`: had the run pruned there with this p."""
-
-    def read(snapshot: Snapshot) -> float | None:
-        value = snapshot["by_percentile"][f"{percentile:g}"].get(figure)
-        return None if value is None else float(value)
-
-    return read
+    key = f"{percentile:g}"
+    return lambda snapshot: _number(snapshot["by_percentile"][key].get(figure), times)
 
 
 def by_sweep(figure: str) -> Callable[[Snapshot], float | None]:
     """The same at p = 10, had the losses come from a sweep after epoch E."""
-
-    def read(snapshot: Snapshot) -> float | None:
-        value = snapshot.get("sweep", {}).get(figure)
-        return None if value is None else float(value)
-
-    return read
+    return lambda snapshot: _number(snapshot.get("sweep", {}).get(figure))
 
 
 def accuracy_at(epoch: int) -> Callable[[Result], float | None]:
     """Test accuracy, percent, after so many epochs."""
 
     def read(result: Result) -> float | None:
-        value = dict(zip(result.curve["epoch"], result.curve["test_accuracy"], strict=True))[epoch]
-        return None if value is None else float(value)
+        return _number(result.curve["test_accuracy"][result.curve["epoch"].index(epoch)])
 
     return read
+
+
+def _number(value: float | None, times: float = 1) -> float | None:
+    return None if value is None else times * float(value)

@@ -15,11 +15,9 @@ from oddly.data import load_data
 from oddly.data.base import Augment, DataOptions, LabelledData, Split
 from oddly.engine.config import RunConfig, sort_options
 from oddly.errors import InputError
-from oddly.methods import PRESETS, parse_bool
+from oddly.methods import PARSERS, PRESETS
 
 PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
-PARSERS: dict[str, Callable[[str], Any]]
-PARSERS = {"int": int, "float": float, "str": str, "bool": parse_bool}
 LOOKS = (10, 25, 30, 50, 75, 100)
 
 

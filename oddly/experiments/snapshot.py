@@ -130,9 +130,9 @@ def histograms(groups: Mapping[str, Tensor]) -> dict[str, list[int]]:
     }
 
 
-def quantiles(values: Tensor, at: Sequence[int] = (5, 25, 50, 75, 95)) -> list[float] | None:
+def quantiles(values: Tensor) -> list[float] | None:
     known = values[values.isfinite()].numpy()
-    return np.percentile(known, at).tolist() if len(known) else None
+    return np.percentile(known, (5, 25, 50, 75, 95)).tolist() if len(known) else None
 
 
 def histogram_distance(first: Sequence[int], second: Sequence[int]) -> float:

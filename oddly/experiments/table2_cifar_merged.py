@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
+from oddly.experiments.base import Cell, Experiment, PaperNumber, method_job
 from oddly.experiments.sizes import Size
 
 PAPER = {
@@ -27,18 +27,12 @@ BY_VALUE = ("cifar50:50", "cifar20:50", "cifar50:70", "cifar20:70", "cifar50:30"
 
 def cells(size: Size, seeds: int) -> Sequence[Cell]:
     wanted = BY_VALUE[:1] if size.name == "small" else BY_VALUE
-    return [
-        Cell(row, _name(data), PaperNumber(*PAPER[data][row]), make_jobs(size, row, data, seeds))
-        for data in wanted
-        for row in ("ERM", "ODD")
-    ]
-
-
-def make_jobs(size: Size, row: str, data: str, seeds: int) -> tuple[Job, ...]:
-    trunks = [size.trunk(data, seed) for seed in range(seeds)]
-    if row == "ERM":
-        return tuple(Job(trunk) for trunk in trunks)
-    return tuple(Job(size.paper(data, seed), trunk) for seed, trunk in enumerate(trunks))
+    made = []
+    for data in wanted:
+        for row, printed in PAPER[data].items():
+            jobs = tuple(method_job(size, row, data, seed) for seed in range(seeds))
+            made.append(Cell(row, _name(data), PaperNumber(*printed), jobs))
+    return made
 
 
 def _name(data: str) -> str:

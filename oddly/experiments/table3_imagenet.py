@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
+from oddly.experiments.base import Cell, Experiment, PaperNumber, method_job
 from oddly.experiments.large_sizes import IMAGENET
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
@@ -32,24 +32,15 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
     made = []
     for row in rows:
         for noise in noises:
-            jobs = make_jobs(size, row, NOISES[noise], seeds)
+            jobs = tuple(
+                method_job(size, row, "imagenet", seed, METHOD_OF, noise=NOISES[noise])
+                for seed in range(seeds)
+            )
             printed = PAPER[row].get(noise)
             for place, name in enumerate(("top-1", "top-5")):
                 paper = PaperNumber(printed[place]) if printed else None
                 made.append(Cell(row, f"{name} {noise}", paper, jobs, (top1, top5)[place]))
     return made
-
-
-def make_jobs(size: Size, row: str, noise: float, seeds: int) -> tuple[Job, ...]:
-    trunks = [size.trunk("imagenet", seed, noise=noise) for seed in range(seeds)]
-    if row == "ERM":
-        return tuple(Job(trunk) for trunk in trunks)
-    if row == "ODD":
-        paper = [size.paper("imagenet", seed, noise=noise) for seed in range(seeds)]
-        return tuple(Job(*pair) for pair in zip(paper, trunks, strict=True))
-    method = METHOD_OF[row]
-    configs = [size.config("imagenet", s, noise=noise, method=method) for s in range(seeds)]
-    return tuple(Job(config) for config in configs)
 
 
 def top1(result: Result) -> float:

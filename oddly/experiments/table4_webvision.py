@@ -11,8 +11,9 @@ Numbers to match: `PAPER` below, and 9.3 % removed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
+from oddly.experiments.base import Cell, Experiment, Job, PaperNumber, method_job
 from oddly.experiments.large_sizes import WEBVISION
 from oddly.experiments.results import Result
 from oddly.experiments.sizes import Size
@@ -62,13 +63,8 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
 
 
 def make_job(size: Size, row: str, seed: int, percentile: float = PERCENTILE) -> Job:
-    trunk = size.trunk("webvision", seed)
-    if row == "ERM":
-        return Job(trunk, also_test="imagenet")
-    if row == "ODD":
-        config = size.paper("webvision", seed, percentile=percentile)
-        return Job(config, trunk, also_test="imagenet")
-    return Job(size.config("webvision", seed, method=METHOD_OF[row]), also_test="imagenet")
+    job = method_job(size, row, "webvision", seed, METHOD_OF, percentile=percentile)
+    return replace(job, also_test="imagenet")
 
 
 def removed(result: Result) -> float:

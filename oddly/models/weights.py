@@ -17,7 +17,7 @@ def load_weights(model: nn.Module, weights: str, name: str) -> None:
     own = model.state_dict()
     fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
     missing = [k for k in own if k not in fitting]
-    if not set(missing) <= _final_layer(model):
+    if not set(missing) <= final_layer(model):
         raise InputError(
             f"weights {weights}: {len(missing)} of {len(own)} tensors of {name} are missing or of"
             f" another shape, the first is {missing[0]}"
@@ -25,7 +25,7 @@ def load_weights(model: nn.Module, weights: str, name: str) -> None:
     model.load_state_dict({**own, **fitting})
 
 
-def _final_layer(model: nn.Module) -> set[str]:
+def final_layer(model: nn.Module) -> set[str]:
     """Names of its tensors: those of what timm calls the classifier, else of the last layer."""
     named = model.state_dict(keep_vars=True)
     get_classifier = getattr(model, "get_classifier", None)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 MATRIX_SIDE = 20  # classes; more would not fit a screen
+LONGEST = 200  # letters of a name
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,11 @@ def name_classes(verdicts: pd.DataFrame) -> dict[int, str]:
     return dict(sorted(names.items()))
 
 
-def cut(name: str, most: int = 200) -> str:
+def cut(name: str) -> str:
     """A name no longer than a page can bear, its end kept: that is where paths differ."""
-    return name if len(name) <= most else f"{name[: most // 4]}…{name[-(most - most // 4 - 1) :]}"
+    return (
+        name if len(name) <= LONGEST else f"{name[: LONGEST // 4]}…{name[1 - LONGEST * 3 // 4 :]}"
+    )
 
 
 def count_classes(

@@ -10,7 +10,7 @@ import pandas as pd
 from oddly.errors import count
 from oddly.records import Run, config_hash
 from oddly.report.histogram import find_threshold
-from oddly.report.words import NARROW
+from oddly.report.words import NBSP, shorten
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fac
     classes = int(said.get("classes") or verdicts["given_label"].nunique())
     facts = [Fact("Images", f"{total:,}", f"in {classes:,} classes")]
     if find_threshold(verdicts) is not None or said.get("rule"):
-        share = f"{100 * removed / max(total, 1):.1f}{NARROW}% of the images"
+        share = f"{100 * removed / max(total, 1):.1f}{NBSP}% of the images"
         facts.append(Fact("Suspects", f"{removed:,}", share))
     return facts
 
@@ -70,9 +70,9 @@ def estimated_noise(said: dict[str, Any]) -> list[Fact]:
         return []
     note = "labels that look random"
     if noise.get("low") is not None and noise.get("high") is not None:
-        note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NARROW}%"
+        note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NBSP}%"
     note += ", not to be trusted" if said.get("doubt") else ""
-    return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NARROW}%", note)]
+    return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NBSP}%", note)]
 
 
 def list_accuracy(run: Run, prune_after: int | None) -> list[Fact]:
@@ -84,8 +84,8 @@ def list_accuracy(run: Run, prune_after: int | None) -> list[Fact]:
         for row in run.metrics
         if row["epoch"] == prune_after and row.get("test_accuracy") is not None
     ]
-    note = f"{before[0]:.2f}{NARROW}% before pruning" if before else "after the last epoch"
-    return [Fact("Test accuracy", f"{run.test_accuracy:.2f}{NARROW}%", note)]
+    note = f"{before[0]:.2f}{NBSP}% before pruning" if before else "after the last epoch"
+    return [Fact("Test accuracy", f"{run.test_accuracy:.2f}{NBSP}%", note)]
 
 
 def list_threshold(
@@ -99,7 +99,7 @@ def list_threshold(
     otherwise = f"of {said.get('method')}" if said.get("rule") else "from random labels"
     note = sources.get(str(said.get("counterfactual")), otherwise)
     note += f", epoch {prune_after}" if prune_after is not None else ""
-    return [Fact("Threshold", format_number(threshold, 3), note)]
+    return [Fact("Threshold", shorten(threshold), note)]
 
 
 def list_time(said: dict[str, Any]) -> list[Fact]:
@@ -108,7 +108,7 @@ def list_time(said: dict[str, Any]) -> list[Fact]:
         return []
     seconds, own = said["seconds"], said.get("denoise_seconds")
     note = f"{format_seconds(own)} of it denoising" if own else ""
-    note += f" ({100 * own / seconds:.1f}{NARROW}%)" if own and seconds else ""
+    note += f" ({100 * own / seconds:.1f}{NBSP}%)" if own and seconds else ""
     if said.get("backbone") and not said.get("fine_tune"):
         note = "of the head, without the backbone's"
     return [Fact("Time", format_seconds(seconds), note)]
@@ -125,7 +125,7 @@ def list_scores(said: dict[str, Any]) -> list[Fact]:
         ("average_precision", "Average precision", "of the ranking"),
     ):
         if said.get(key) is not None and (judged or key == "average_precision"):
-            facts.append(Fact(name, f"{100 * said[key]:.1f}{NARROW}%", note))
+            facts.append(Fact(name, f"{100 * said[key]:.1f}{NBSP}%", note))
     return facts
 
 
@@ -135,12 +135,12 @@ def list_settings(said: dict[str, Any]) -> list[Fact]:
     names = ("Model", "Epochs", "Pruned after epoch", "Percentile aimed at")
     said = {**said, "model": name_model(said)} if said.get("model") else said
     pairs = [(name, said.get(key)) for key, name in zip(keys, names, strict=True)]
-    facts = [Fact(name, format_number(value)) for name, value in pairs if value is not None]
+    facts = [Fact(name, shorten(value, 4)) for name, value in pairs if value is not None]
     noise = said.get("noise")
     if isinstance(noise, dict) and noise.get("kind") and noise.get("rate"):
-        text = f"{noise['kind']}, {100 * noise['rate']:.3g}{NARROW}%"
+        text = f"{noise['kind']}, {100 * noise['rate']:.3g}{NBSP}%"
         realised = noise.get("realised")
-        note = "" if realised is None else f"{100 * realised:.1f}{NARROW}% of the labels are wrong"
+        note = "" if realised is None else f"{100 * realised:.1f}{NBSP}% of the labels are wrong"
         facts.append(Fact("Noise added", text, note))
     return facts
 
@@ -157,14 +157,9 @@ def describe_surroundings(run: Run) -> str:
     return " · ".join(parts)
 
 
-def format_number(value: Any, digits: int = 4) -> str:
-    """Floats in so many digits, everything else as it is."""
-    return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
 def format_seconds(seconds: float) -> str:
     """A time in the unit a person would use."""
     for limit, unit, size in ((1, "ms", 0.001), (120, "s", 1), (7200, "min", 60)):
         if seconds < limit:
-            return f"{seconds / size:.3g}{NARROW}{unit}"
-    return f"{seconds / 3600:.1f}{NARROW}h"
+            return f"{seconds / size:.3g}{NBSP}{unit}"
+    return f"{seconds / 3600:.1f}{NBSP}h"

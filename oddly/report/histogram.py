@@ -123,13 +123,12 @@ def move_threshold(
     anyway, never = (has_reason(verdicts, reason) for reason in (SAME_PICTURE, DECIDED))
     spared = find_spared(verdicts[~anyway], histogram.threshold)
     judged = np.isfinite(scores) & ~anyway & ~never & ~np.isin(labels_of(verdicts), spared)
-    wrong = None if truth is None else truth["mislabelled"].to_numpy(np.bool_)
     suspects = count_from(scores[judged], thresholds) + anyway.sum()
     suspects[start] = removed.sum()
-    hits = None
-    if wrong is not None:
+    hits = wrong = None
+    if truth is not None:
+        wrong = truth["mislabelled"].to_numpy(np.bool_)
         hits = count_from(scores[judged & wrong], thresholds) + (anyway & wrong).sum()
-    if hits is not None:
         hits[start] = (removed & wrong).sum()
     return WhatIf(
         thresholds=thresholds,

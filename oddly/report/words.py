@@ -7,11 +7,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oddly.errors import count
+from oddly.errors import count, first_few
 from oddly.records import Run
 from oddly.report.histogram import find_percentiles
 
-NARROW = "\N{NO-BREAK SPACE}"
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+def shorten(value: Any, digits: int = 3) -> str:
+    """Floats in so many digits, with a real minus sign; everything else as it is."""
+    return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
 def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
@@ -55,7 +60,7 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
     if rule.get("percentile") is not None and rule.get("threshold") is not None:
         place = find_percentiles(rule, np.asarray([rule["threshold"]]))
         lines.append(f"The aim was percentile {rule['percentile']:g} of them")
-        lines[-1] += "." if place is None else f"; {place[0]:.0f}{NARROW}% lie below it."
+        lines[-1] += "." if place is None else f"; {place[0]:.0f}{NBSP}% lie below it."
     if rule.get("epoch") is not None:
         how = "a moment found while training"
         if chosen:
@@ -66,10 +71,9 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
     if readmitted := said.get("readmitted"):
         many = "1 image was" if readmitted == 1 else f"{readmitted:,} images were"
         lines.append(f"Afterwards {many} readmitted: learnt without, the label fitted after all.")
-    spared = said.get("spared_classes") or []
-    if spared:
-        names = ", ".join(str(name) for name in spared[:5]) + (", …" if len(spared) > 5 else "")
-        lines.append(f"Classes kept whole, too small or else emptied: {names}.")
+    if spared := said.get("spared_classes"):
+        named = first_few([str(name) for name in spared], 5)
+        lines.append(f"Classes kept whole, too small or else emptied: {named}.")
     return lines
 
 

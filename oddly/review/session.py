@@ -26,6 +26,7 @@ SHOWN = {  # by state: whether it is shown
     "all": np.array([True, True, True]),
 }
 PREFETCHED = 3
+BLOCK = 4096  # states looked through at a time
 
 
 class BadRequest(Exception):
@@ -190,13 +191,13 @@ class Session:
             skipped = decision is not None and decision.action == "skip"
             self._state[rank] = SKIPPED if skipped else DECIDED if decision else OPEN
 
-    def _following(self, after: int, show: str, block: int = 4096) -> Iterator[int]:
+    def _following(self, after: int, show: str) -> Iterator[int]:
         """Ranks of a kind beyond `after`, a block of states at a time."""
         if show not in SHOWN:
             raise BadRequest("no such filter")
-        for start in range(max(after + 1, 0), len(self._state), block):
+        for start in range(max(after + 1, 0), len(self._state), BLOCK):
             # One pass over the states: other threads change them meanwhile.
-            wanted = SHOWN[show][self._state[start : start + block]]
+            wanted = SHOWN[show][self._state[start : start + BLOCK]]
             yield from (start + int(place) for place in np.flatnonzero(wanted))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,9 @@ from oddly.errors import InputError
 from oddly.methods import METHODS, build_method, settings_of
 from oddly.records import Run
 from oddly.report import write_report
+from tests.interrupt import StopAfter
 
 EPOCHS = 4
-
-
-class StopAfter(Watcher):
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def end_epoch(self, row: Mapping[str, Any]) -> None:
-        if row["epoch"] == self.epoch:
-            raise KeyboardInterrupt
 
 
 def check_whole(run: Run, examples: int) -> None:

@@ -8,16 +8,11 @@ import pytest
 import oddly
 from oddly.data import synthetic
 from oddly.engine import checkpoint
-from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from tests.clean.conftest import write_pictures
+from tests.interrupt import StopAfter
 
 QUICK: dict[str, Any] = {"epochs": 3, "prune_after": 1, "percentile": 10}
-
-
-class StopAfterOne(Watcher):
-    def end_epoch(self, row: Any) -> None:
-        raise KeyboardInterrupt
 
 
 def test_a_run_from_python(tmp_path: Path) -> None:
@@ -47,7 +42,7 @@ def test_preset_and_what_overrides_it(tmp_path: Path) -> None:
 
 def test_resume_needs_nothing_but_the_folder(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        oddly.train("synthetic", tmp_path, watcher=StopAfterOne(), **QUICK)
+        oddly.train("synthetic", tmp_path, watcher=StopAfter(1), **QUICK)
     run = oddly.train(out=tmp_path, resume=True)
     assert run.is_done and len(run.metrics) == 3
     done_at = (tmp_path / "done").stat().st_mtime_ns
@@ -59,7 +54,7 @@ def test_own_data_resumes_when_given_again(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     own = synthetic(num_classes=4, seed=3)
     with pytest.raises(KeyboardInterrupt):
-        oddly.train(own, tmp_path, watcher=StopAfterOne(), **QUICK)
+        oddly.train(own, tmp_path, watcher=StopAfter(1), **QUICK)
     with pytest.raises(InputError, match="is not what"):
         oddly.train(synthetic(num_classes=4, seed=4), tmp_path, resume=True)
     assert oddly.train(own, tmp_path, resume=True).summary["classes"] == 4
@@ -67,7 +62,7 @@ def test_own_data_resumes_when_given_again(tmp_path: Path, monkeypatch: pytest.M
 
 def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        oddly.train("synthetic", tmp_path, noise=0.4, watcher=StopAfterOne(), **QUICK)
+        oddly.train("synthetic", tmp_path, noise=0.4, watcher=StopAfter(1), **QUICK)
     for options in ({"epochs": 4}, {"noise": 0.2}, {"percentile": 20}, {"method": "erm"}):
         name = next(iter(options))
         with pytest.raises(InputError, match=f"was begun with {name} = .*--resume cannot change"):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import errno
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,19 +20,9 @@ from oddly.engine.loop import check_finite, check_weights, run_config, train_epo
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import Run
+from tests.interrupt import StopAfter
 
 NOISY = RunConfig("synthetic", epochs=5, noise=0.4, settings={"prune_after": 3})
-
-
-class StopAfter(Watcher):
-    """Ctrl-C once an epoch is over, and saved if it was to be."""
-
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def end_epoch(self, row: Mapping[str, Any]) -> None:
-        if row["epoch"] == self.epoch:
-            raise KeyboardInterrupt
 
 
 @pytest.fixture

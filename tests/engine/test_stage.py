@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,8 +18,8 @@ from oddly.engine import checkpoint
 from oddly.engine.build import build
 from oddly.engine.config import RunConfig
 from oddly.engine.stage import find_stage
-from oddly.engine.watch import Watcher
 from oddly.methods import METHODS, Batch, Context, Method, Stage, StepOutput
+from tests.interrupt import StopAfter
 
 SEEN: list[tuple[str, int, int]] = []
 
@@ -63,15 +63,6 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(METHODS, "staged", Staged)
     monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
     SEEN.clear()
-
-
-class StopAfter(Watcher):
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def end_epoch(self, row: Mapping[str, Any]) -> None:
-        if row["epoch"] == self.epoch:
-            raise KeyboardInterrupt
 
 
 def test_which_epoch_belongs_to_which_stage() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from oddly.models.resnet import BasicBlock, ResNet, Subsample, resnet8, resnet18, resnet20
+from tests.models.twin import check_twin
 
 
 @pytest.mark.parametrize(
@@ -61,18 +62,7 @@ def test_in_place_steps_change_neither_logits_nor_gradients(project: bool) -> No
     torch.manual_seed(0)
     model = ResNet((4, 8, 16), 2, project, num_classes=5, in_channels=1).double()
     x = torch.randn(4, 1, 8, 8, dtype=torch.float64)
-    labels = torch.tensor([0, 1, 2, 3])
-
-    logits = model(x)
-    F.cross_entropy(logits, labels).backward()
-    gradients = [parameter.grad.clone() for parameter in model.parameters()]
-    model.zero_grad()
-    twin = plain_forward(model, x)
-    F.cross_entropy(twin, labels).backward()
-
-    torch.testing.assert_close(logits, twin)
-    for gradient, parameter in zip(gradients, model.parameters(), strict=True):
-        torch.testing.assert_close(gradient, parameter.grad)
+    check_twin(model, x, plain_forward)
 
 
 @pytest.mark.parametrize("build", [resnet8, resnet18, resnet20])

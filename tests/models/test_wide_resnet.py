@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from oddly.errors import InputError
 from oddly.models.wide_resnet import WideBlock, WideResNet
+from tests.models.twin import check_twin
 
 
 def expected_parameters(depth: int, width: int, num_classes: int, in_channels: int) -> int:
@@ -62,18 +63,7 @@ def test_in_place_steps_change_neither_logits_nor_gradients() -> None:
     torch.manual_seed(0)
     model = WideResNet(16, 2, num_classes=5).double()
     x = torch.randn(4, 3, 8, 8, dtype=torch.float64)
-    labels = torch.tensor([0, 1, 2, 3])
-
-    logits = model(x)
-    F.cross_entropy(logits, labels).backward()
-    gradients = [parameter.grad.clone() for parameter in model.parameters()]
-    model.zero_grad()
-    twin = plain_forward(model, x)
-    F.cross_entropy(twin, labels).backward()
-
-    torch.testing.assert_close(logits, twin)
-    for gradient, parameter in zip(gradients, model.parameters(), strict=True):
-        torch.testing.assert_close(gradient, parameter.grad)
+    check_twin(model, x, plain_forward)
 
 
 @pytest.mark.parametrize(("channels", "size"), [(1, 8), (3, 32), (4, 9)])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-NARROW = "\N{NO-BREAK SPACE}"
+NBSP = "\N{NO-BREAK SPACE}"
 
 
 def make_verdicts(losses: list[float], **columns: Any) -> pd.DataFrame:

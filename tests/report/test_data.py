@@ -11,7 +11,7 @@ from oddly.records import Run, RunWriter
 from oddly.report.data import Judged, RunPage
 from oddly.report.facts import describe_run, format_seconds
 from oddly.report.words import tell_threshold
-from tests.report.tables import NARROW
+from tests.report.tables import NBSP
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from tests.report.tables import NARROW
     [(0.0134, "13.4 ms"), (0, "0 ms"), (21.44, "21.4 s"), (600, "10 min"), (9000, "2.5 h")],
 )
 def test_seconds_read_like_a_person_would_say_them(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text.replace(" ", NARROW)
+    assert format_seconds(seconds) == text.replace(" ", NBSP)
 
 
 def judged(run: Run) -> tuple[RunPage, Judged]:
@@ -32,17 +32,17 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     run = made_up_run()
     page, verdict = judged(run)
     removed = int((~run.verdicts["keep"]).sum())
-    facts = {fact.name: (fact.value.replace(NARROW, " "), fact.note) for fact in page.facts}
+    facts = {fact.name: (fact.value.replace(NBSP, " "), fact.note) for fact in page.facts}
     assert (page.title, page.subtitle) == ("digits", "odd · resnet8 · 40 epochs")
     assert page.outcome.startswith(f"{removed:,} of 1,500 images have labels that look no better")
     assert facts["Images"] == ("1,500", "in 10 classes")
     assert facts["Suspects"][0] == f"{removed:,}"
     # 98 - 60 · 0.85^15 - 6 at epoch 15
-    assert facts["Test accuracy"] == ("97.50 %", f"86.76{NARROW}% before pruning")
+    assert facts["Test accuracy"] == ("97.50 %", f"86.76{NBSP}% before pruning")
     assert facts["Threshold"] == (f"{run.summary['threshold']:.3g}", "from the weights, epoch 15")
-    assert facts["Time"] == ("21.4 s", f"13{NARROW}ms of it denoising (0.1{NARROW}%)")
+    assert facts["Time"] == ("21.4 s", f"13{NBSP}ms of it denoising (0.1{NBSP}%)")
     assert "Estimated noise" not in facts
-    scores = {fact.name: fact.value.replace(NARROW, " ") for fact in page.scores}
+    scores = {fact.name: fact.value.replace(NBSP, " ") for fact in page.scores}
     assert scores["Precision"] == f"{100 * run.summary['precision']:.1f} %"
     assert list(scores) == ["Precision", "Recall", "F1", "Average precision"]
     names = ["Learning rate", "Test accuracy, %", "Training loss"]
@@ -57,7 +57,7 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
 
 def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
     page = RunPage.from_run(made_up_run())
-    assert " ".join(page.origin).replace(NARROW, " ") == (
+    assert " ".join(page.origin).replace(NBSP, " ") == (
         "The threshold was taken from 50,000 random labels drawn from the final layer's weights"
         " (the paper's rule). The aim was percentile 10 of them; 10 % lie below it. It was applied"
         " after epoch 15, 3/8 of the epochs, as in the paper."
@@ -92,7 +92,7 @@ def test_how_the_epoch_was_chosen() -> None:
 def test_page_of_a_run_with_sentinels(made_up_run: Callable[..., Run]) -> None:
     page, verdict = judged(made_up_run(source="sentinels"))
     (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
-    assert (noise.value, noise.note) == (f"38.7{NARROW}%", f"between 36.0 and 41.2{NARROW}%")
+    assert (noise.value, noise.note) == (f"38.7{NBSP}%", f"between 36.0 and 41.2{NBSP}%")
     assert (page.unit, page.units, page.source) == ("score", "scores", "sentinels")
     assert "300 labels that were replaced by random ones on purpose" in page.origin[0]
     assert verdict.whatif and verdict.whatif.thresholds[verdict.whatif.start] < 0
@@ -102,7 +102,7 @@ def test_estimated_noise_without_an_interval(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, {}, {})
     writer.finish({"estimated_noise": {"rate": 0.05, "low": None, "high": None}})
     (noise,) = RunPage.from_run(Run(tmp_path)).facts
-    assert (noise.value, noise.note) == (f"5.0{NARROW}%", "labels that look random")
+    assert (noise.value, noise.note) == (f"5.0{NBSP}%", "labels that look random")
 
 
 def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:

@@ -264,9 +264,7 @@ class Fold(Job):
         return by_class[self.part - 1 :: FOLDS].sort().values
 
     def select(self, data: LabelledData) -> LabelledData:
-        inside = torch.ones(len(data.train), dtype=torch.bool)
-        inside[self.held_out(data)] = False
-        return data.take(inside.nonzero().flatten())
+        return data.without(self.held_out(data))
 
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         index = self.held_out(data)

@@ -1,0 +1,72 @@
+"""What a run tells of its verdict, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from oddly.core import Verdict
+from oddly.methods import Judgement
+
+SUSPICIOUS_SHARE = 0.5  # of the examples removed; a user should hear of it
+
+
+def tell_news(
+    verdict: Verdict | Judgement | None,
+    before: Verdict | Judgement | None,
+    epoch: int,
+    class_names: Sequence[str],
+) -> Iterator[str]:
+    """Of a verdict that was not there before, and of a round that changed it."""
+    if verdict is None or verdict is before:
+        return
+    if before is None:
+        yield from tell_verdict(verdict, class_names)
+    elif (
+        isinstance(verdict, Verdict)
+        and isinstance(before, Verdict)
+        and verdict.readmitted != before.readmitted
+    ):
+        yield f"after epoch {epoch}: {verdict.tell_readmitted()}"
+
+
+def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> Iterator[str]:
+    """What it removes, and what of that a user should look at."""
+    yield from str(verdict).splitlines()
+    ours = verdict if isinstance(verdict, Verdict) else None
+    too_many = verdict.removed_fraction > SUSPICIOUS_SHARE
+    if too_many and not (ours and ours.tell_doubt()):  # else it was said just now
+        advice = "train longer, or raise the percentile" if ours else "train longer"
+        yield (
+            "more than half are removed: unless most labels are wrong, the network has learnt too"
+            f" little to tell; {advice}"
+        )
+    if verdict.spared_classes:
+        spared = name_few([class_names[k] for k in verdict.spared_classes])
+        yield f"classes kept whole, too small or else emptied: {spared}"
+    if ours and not too_many:
+        found = hardest_hit(ours, len(class_names))
+        if hit := [f"{class_names[k]} ({n} of {of})" for k, n, of in found]:
+            yield (
+                f"more than half are removed of {name_few(hit)}: rare and hard classes are judged"
+                " badly, look at these first"
+            )
+
+
+def name_few(names: Sequence[str], shown: int = 5) -> str:
+    """`a, b and 3 more`."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
+
+
+def hardest_hit(verdict: Verdict, num_classes: int) -> list[tuple[int, int, int]]:
+    """Classes that lose more than half, the largest share first: class, how many, of how many."""
+    known = verdict.labels >= 0
+    counts = torch.bincount(verdict.labels[known].long(), minlength=num_classes)
+    removed = torch.bincount(verdict.labels[~verdict.keep].long(), minlength=num_classes)
+    shares = removed / counts.clamp(min=1)
+    worst = shares.argsort(descending=True, stable=True)
+    return [
+        (int(k), int(removed[k]), int(counts[k])) for k in worst if shares[k] > SUSPICIOUS_SHARE
+    ]
