@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.records import DECIDED, SAME_PICTURE, Run, has_reason
+from oddly.records import DECIDED, SAME_PICTURE, Run, about_formulas, has_reason
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -45,6 +45,8 @@ class Findings:
     """Of those, how many under different labels."""
     contradicted: int
     """How many suspects are copies of these, whatever their score."""
+    spreadsheet: str | None
+    """What to mind before a spreadsheet opens the tables, if anything."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -92,6 +94,7 @@ def summarise(run: Run) -> Findings:
         duplicates=len({row["group"] for row in duplicates}),
         conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
         contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
+        spreadsheet=about_formulas([*verdicts.id, *verdicts.given_name.cat.categories]),
     )
 
 

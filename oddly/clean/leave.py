@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -53,7 +54,13 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
-    table = rank(run.verdicts).to_csv(index=False, lineterminator="\n")
+    ranked = rank(run.verdicts)
+    # csv leaves \r unquoted, and a reader takes it for the end of a line
+    returns = ranked.id.str.contains("\r").any() or any(
+        "\r" in name for name in ranked.given_name.cat.categories
+    )
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    table = ranked.to_csv(index=False, lineterminator="\n", quoting=quoting)
     write_atomic(run.path / "verdicts.csv", table)
 
 

@@ -153,6 +153,8 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
     if findings.duplicates:
         lines.append(_describe_copies(findings))
+    if findings.spreadsheet:
+        lines.append(findings.spreadsheet)
     if findings.classes:
         lines += ["", "classes most hit"]
         lines += [f"  {hit:,} of {size:,} {name}" for name, hit, size in findings.classes]

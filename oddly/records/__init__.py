@@ -15,7 +15,14 @@ done                 empty; the last file written
 
 from __future__ import annotations
 
-from oddly.records.files import read_table, replacing, write_atomic, write_csv, write_json
+from oddly.records.files import (
+    about_formulas,
+    read_table,
+    replacing,
+    write_atomic,
+    write_csv,
+    write_json,
+)
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
@@ -30,6 +37,7 @@ __all__ = [
     "Run",
     "RunWriter",
     "VerdictTable",
+    "about_formulas",
     "choose_pictured",
     "config_hash",
     "environment",

@@ -45,3 +45,12 @@ def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
     found = summarise(run)
     assert found.classes == [("a", 5, 10)] and found.mostly_suspect == []
     assert not any("more than half" in line for line in _describe(found))
+
+
+def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
+    ids = ["a/1.png", "=1+1/2.png", "b/-3.png"]
+    found = summarise(write_run(tmp_path / "run", "x", ids, 1, [0, 1, 1], ("-1", "@b")))
+    told = "2 names begin with = + - or @, for instance =1+1/2.png: a spreadsheet may run that"
+    assert found.spreadsheet is not None and found.spreadsheet.startswith(told)
+    assert found.spreadsheet in _describe(found)
+    assert summarise(write_run(tmp_path / "plain", "x", ["1", "-2"], 1)).spreadsheet is None
