@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 from unicodedata import normalize
 
 import numpy as np
@@ -59,7 +59,7 @@ def write_verdicts_csv(run: Run) -> None:
     returns = ranked.id.str.contains("\r").any() or any(
         "\r" in name for name in ranked.given_name.cat.categories
     )
-    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 2] = 2 if returns else 0  # of texts always, or where there is need
     table = ranked.to_csv(index=False, lineterminator="\n", quoting=quoting)
     write_atomic(run.path / "verdicts.csv", table)
 
