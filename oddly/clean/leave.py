@@ -27,7 +27,7 @@ from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
 from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
-from oddly.records import Run, RunWriter, choose_pictured, write_atomic, write_csv
+from oddly.records import Run, RunWriter, choose_pictured, group_twins, write_atomic, write_csv
 
 
 def write_unreadable(folder: Path, unreadable: Mapping[str, str]) -> None:
@@ -67,8 +67,9 @@ def write_verdicts_csv(run: Run) -> None:
 def store_pictures(run: Run, source: ImageSource) -> None:
     """Small pictures of images that are rows of a dataset: pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
+    pictures = group_twins(run.path, run.verdicts["id"].tolist())
     small: dict[int, bytes] = {}
-    for place in map(int, np.concatenate(choose_pictured(keep, scores))):
+    for place in map(int, np.concatenate(choose_pictured(keep, scores, pictures))):
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))

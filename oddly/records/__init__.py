@@ -15,6 +15,7 @@ done                 empty; the last file written
 
 from __future__ import annotations
 
+from oddly.records.copies import Twin, group_twins, read_twins
 from oddly.records.files import (
     about_formulas,
     read_table,
@@ -36,13 +37,16 @@ __all__ = [
     "FolderBusy",
     "Run",
     "RunWriter",
+    "Twin",
     "VerdictTable",
     "about_formulas",
     "choose_pictured",
     "config_hash",
     "environment",
+    "group_twins",
     "has_reason",
     "read_table",
+    "read_twins",
     "replacing",
     "score_verdict",
     "write_atomic",
