@@ -66,6 +66,8 @@ class Gallery:
     suspects: Shown
     total: int
     """How many suspects there are, shown or not; 0 where nothing was removed."""
+    copies: int
+    """How many of the first suspects are pictures under two labels: such, whatever their score."""
     kept: Shown
     pictureless: int
     """Examples without a picture, of all that are shown."""
@@ -86,6 +88,7 @@ class Gallery:
         return cls(
             suspects=show(run, suspects, pictures[:first], unit),
             total=int((~keep).sum()),
+            copies=int(has_reason(verdicts.iloc[suspects], SAME_PICTURE).sum()),
             kept=show(run, kept, pictures[first:], unit),
             pictureless=sum(picture is None for picture in pictures),
         )
