@@ -176,7 +176,8 @@ def _describe_share(findings: Findings) -> str:
         return f"{why} for an estimate of how many labels are wrong"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
     least = f"at least {low:.1f} % (what looks wholly random)"
-    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %"
+    doubt = "; not to be trusted either" if findings.doubt else ""
+    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %{doubt}"
 
 
 def _describe_copies(findings: Findings) -> str:

@@ -38,6 +38,8 @@ def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
         "estimated share of wrong labels: 21.2 %, at least 0.1 % (what looks wholly random),"
         " at most 27.8 %"
     ) in lines
+    lines = _describe(replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt"))
+    assert any(line.endswith("at most 27.8 %; not to be trusted either") for line in lines)
 
 
 def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
