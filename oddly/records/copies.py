@@ -22,19 +22,23 @@ class Twin:
 
 
 def read_twins(run: Path) -> dict[str, Twin]:
-    """Every copy of a picture that occurs under different labels, by its id."""
-    path = run / "duplicates.csv"
-    if not path.exists():
-        return {}
+    """Every copy of a picture that occurs under different labels, by its id.
+
+    None where the list is missing, or somebody has changed it beyond recognition.
+    """
     groups: dict[int, list[tuple[str, str]]] = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["conflicting"] == "true":
-                groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
+    try:
+        with open(run / "duplicates.csv", encoding="utf-8-sig", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["conflicting"].lower() == "true":  # TRUE once a spreadsheet has saved it
+                    groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
+    except (OSError, LookupError, ValueError, AttributeError, csv.Error):
+        return {}
     return {
         id: Twin(group, _describe_others([other for other in copies if other[1] != given]))
         for group, copies in groups.items()
         for id, given in copies
+        if len({label for _, label in copies}) > 1
     }
 
 
