@@ -3,8 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from oddly.clean.findings import summarise
 from oddly.cli.clean import _describe
+from oddly.errors import InputError
 from tests.clean.runs import write_run
 
 NAMES = ("common", "b", "船", "tiny", "pair")
@@ -56,3 +59,12 @@ def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
     assert found.spreadsheet is not None and found.spreadsheet.startswith(told)
     assert found.spreadsheet in _describe(found)
     assert summarise(write_run(tmp_path / "plain", "x", ["1", "-2"], 1)).spreadsheet is None
+
+
+def test_a_damaged_list_is_told_in_one_line(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["1", "2"], 1)
+    (run.path / "duplicates.csv").write_text("nothing like it\n1\n")
+    assert summarise(run).conflicting == 0
+    (run.path / "duplicates.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="duplicates.csv is missing or damaged"):
+        summarise(run)
