@@ -46,7 +46,7 @@ class Findings:
     """Of those, how many under different labels."""
     contradicted: int
     """How many suspects are copies of these, whatever their score."""
-    spreadsheet: str | None
+    spreadsheet: str | None = None
     """What to mind before a spreadsheet opens the tables, if anything."""
 
 
