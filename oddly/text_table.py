@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,12 +80,12 @@ def _read_csv(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequenc
         first = lines.readline()
     if not first.strip():
         raise InputError(f"{shown(str(file))} is empty, or does not begin with column names")
-    delimiter = max(",;\t", key=first.count)
+    delimiter = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
     header = next(csv.reader([first], delimiter=delimiter))
     found = _match(file, header, wanted, optional)
     table = pa.csv.read_csv(
         file,
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
             include_columns=list(found.values()),
             column_types=dict.fromkeys(found.values(), pa.string()),

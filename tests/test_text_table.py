@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from oddly.errors import InputError
+from oddly.records import write_csv
 from oddly.text_table import read_text_columns, refuse_empty, spell
 
 WANTED = {"id": ("id", "path"), "label": ("label", "class")}
@@ -45,3 +46,18 @@ def test_names_are_spelt_as_the_data_know_them() -> None:
     names = ["a/1.png", " a/1.png ", "./a/1.png", ".\\a\\1.png", " b/1.png", "c\\d.png", " new"]
     known = {"a/1.png", " b/1.png", "c\\d.png"}
     assert spell(names, known) == [*["a/1.png"] * 4, " b/1.png", "c\\d.png", " new"]
+
+
+def test_names_come_back_as_they_were_written(tmp_path: Path) -> None:
+    """Also those that a spreadsheet takes for formulas, and line ends of every kind."""
+    odd = ["=HYPERLINK(1)", "+1", "-1", "@a", "'=1", 'a"b', "a;b", "a,b", " a ", "NA", "\tx", "é"]
+    odd += ["a\nb", "a\rb", "a\r\nb"]
+    many = [f"{name}/{number:09d}\n" for number in range(10_000) for name in odd]  # several blocks
+    for names in (odd, many):
+        write_csv(tmp_path / "t.csv", ("id", "label"), zip(names, names, strict=True))
+        assert read_text_columns(tmp_path / "t.csv", WANTED) == {"id": names, "label": names}
+
+
+def test_what_stands_in_quotes_delimits_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('id,label,"notes; long; longer; longest"\na,x,"b, c"\n')
+    assert read_text_columns(tmp_path / "t.csv", WANTED) == {"id": ["a"], "label": ["x"]}

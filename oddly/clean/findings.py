@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.records import DECIDED, SAME_PICTURE, Run, has_reason
+from oddly.errors import InputError
+from oddly.records import DECIDED, SAME_PICTURE, Run, about_formulas, has_reason, read_twins
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -45,6 +46,8 @@ class Findings:
     """Of those, how many under different labels."""
     contradicted: int
     """How many suspects are copies of these, whatever their score."""
+    spreadsheet: str | None = None
+    """What to mind before a spreadsheet opens the tables, if anything."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -89,9 +92,10 @@ def summarise(run: Run) -> Findings:
         mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
         decided=int(has_reason(verdicts, DECIDED).sum()),
-        duplicates=len({row["group"] for row in duplicates}),
-        conflicting=len({row["group"] for row in duplicates if row["conflicting"] == "true"}),
+        duplicates=len({row.get("group") for row in duplicates}),
+        conflicting=len({twin.group for twin in read_twins(run.path).values()}),
         contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
+        spreadsheet=about_formulas([*verdicts.id, *verdicts.given_name.cat.categories]),
     )
 
 
@@ -104,5 +108,9 @@ def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[
 
 
 def _rows(run: Run, name: str) -> list[dict[str, str]]:
-    with open(run.path / name, encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    path = run.path / name
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error):
+        raise InputError(f"{path} is missing or damaged: clean again with --overwrite") from None

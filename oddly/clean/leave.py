@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 from unicodedata import normalize
 
 import numpy as np
@@ -26,7 +27,7 @@ from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
 from oddly.errors import InputError, shown
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
-from oddly.records import Run, RunWriter, choose_pictured, write_atomic, write_csv
+from oddly.records import Run, RunWriter, choose_pictured, group_twins, write_atomic, write_csv
 
 
 def write_unreadable(folder: Path, unreadable: Mapping[str, str]) -> None:
@@ -53,15 +54,22 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
-    table = rank(run.verdicts).to_csv(index=False, lineterminator="\n")
+    ranked = rank(run.verdicts)
+    # csv leaves \r unquoted, and a reader takes it for the end of a line
+    returns = ranked.id.str.contains("\r").any() or any(
+        "\r" in name for name in ranked.given_name.cat.categories
+    )
+    quoting: Literal[0, 2] = 2 if returns else 0  # of texts always, or where there is need
+    table = ranked.to_csv(index=False, lineterminator="\n", quoting=quoting)
     write_atomic(run.path / "verdicts.csv", table)
 
 
 def store_pictures(run: Run, source: ImageSource) -> None:
     """Small pictures of images that are rows of a dataset: pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
+    pictures = group_twins(run.path, run.verdicts["id"].tolist())
     small: dict[int, bytes] = {}
-    for place in map(int, np.concatenate(choose_pictured(keep, scores))):
+    for place in map(int, np.concatenate(choose_pictured(keep, scores, pictures))):
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))

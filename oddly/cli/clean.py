@@ -154,6 +154,8 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
     if findings.duplicates:
         lines.append(_describe_copies(findings))
+    if findings.spreadsheet:
+        lines.append(findings.spreadsheet)
     if findings.classes:
         lines += ["", "classes most hit"]
         lines += [f"  {hit:,} of {size:,} {name}" for name, hit, size in findings.classes]
@@ -175,7 +177,8 @@ def _describe_share(findings: Findings) -> str:
         return f"{why} for an estimate of how many labels are wrong"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
     least = f"at least {low:.1f} % (what looks wholly random)"
-    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %"
+    doubt = "; not to be trusted either" if findings.doubt else ""
+    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %{doubt}"
 
 
 def _describe_copies(findings: Findings) -> str:

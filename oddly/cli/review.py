@@ -84,7 +84,7 @@ def apply(
     decisions: DECISIONS = None,
 ) -> None:
     """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
-    from oddly.records import Run
+    from oddly.records import Run, about_formulas
     from oddly.review.apply import read_outcome, write_labels
 
     opened = Run(run)
@@ -98,6 +98,9 @@ def apply(
         say(f"use     {shlex.join(_use_again(opened, table))}")
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)
+    names = {*outcome.labels, *outcome.labels.values(), *outcome.removed}
+    if table.suffix.lower() == ".csv" and (mind := about_formulas(sorted(names))):
+        say(mind)
 
 
 def _use_again(run: Run, table: Path) -> list[str]:

@@ -132,7 +132,10 @@ class Verdict:
             return doubt_by_size(len(self.keep), self.num_removed)
         if not self.hardly_learnt or not (self.num_removed or (self.contrast or 0) < LEARNT):
             return None
-        go = "only the most suspicious go" if self.num_removed else "nothing is removed"
+        go = "nothing is removed"
+        if self.num_removed:  # more than a few, at times, and mostly right ones
+            share = f"{100 * self.removed_fraction:.1f} %"
+            go = f"many of the {self.num_removed:,} that go ({share}) may be right"
         return (
             "the network has hardly learnt, or has memorised already (contrast"
             f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"

@@ -61,7 +61,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
 
 def _check_table(option: str, file: Path) -> None:
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
-        reason = f"is no {' or '.join(SUFFIXES)} file" if file.is_file() else "does not exist"
+        reason = f"is no {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
         raise InputError(f"{option}: {shown(str(file))} {reason}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
         _label(file, paths, labels, parts["train"], class_names),
         None if test_rows is None else _label(file, paths, labels, test_rows, class_names),
     )
-    notes += _about_repeats(paths)
+    notes += _about_repeats(paths, labels)
     return load_files(storable(file.stem), root, class_names, lists, options, notes)
 
 
@@ -117,8 +118,16 @@ def _label(
     return FileList([paths[i] for i in rows], [index[labels[i]] for i in rows])
 
 
-def _about_repeats(paths: Sequence[str]) -> list[str]:
+def _about_repeats(paths: Sequence[str], labels: Sequence[str]) -> list[str]:
     repeats = len(paths) - len(set(paths))
     if not repeats:
         return []
-    return [f"{count(repeats, 'row')} name a file listed before; their ids end in #2, #3, …"]
+    many = count(repeats, "row")
+    note = f"{many} name{'s' * (repeats == 1)} a file listed before; their ids end in #2, #3, …"
+    pairs = Counter(path for path, _ in set(zip(paths, labels, strict=True)))
+    if torn := [path for path in pairs if pairs[path] > 1]:
+        note += (
+            f"; {count(len(torn), 'file')} under different labels, of which one at most is right:"
+            f" {first_few(torn, 3)}"
+        )
+    return [note]

@@ -20,6 +20,7 @@ from oddly.engine.config import RunConfig
 from oddly.engine.embed import Progress, embed_data
 from oddly.engine.feed import Feed, choose_augment, make_feed
 from oddly.engine.held_out import hold_out_test
+from oddly.engine.schedule import shortest_cycle
 from oddly.engine.sweep import predict_probabilities, read_features
 from oddly.engine.table import TableMaker
 from oddly.engine.tensorboard import check_tensorboard
@@ -62,7 +63,7 @@ class Parts:
             epochs=stage.epochs,
             schedule=stage.schedule or config.schedule,
             learning_rate=config.learning_rate * stage.rate,
-            warmup=min(config.warmup, stage.epochs),
+            warmup=min(config.warmup, shortest_cycle(stage.epochs, config.restart)),
         )
 
 
@@ -217,6 +218,7 @@ def build_context(
         batch_size=config.batch_size or 0,
         stage=stages[0],
         decided=data.decided,
+        contradicted=data.contradicted,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from oddly.data.base import Recipe
 from oddly.data.noise import NOISES
-from oddly.engine.schedule import SCHEDULES
+from oddly.engine.schedule import SCHEDULES, shortest_cycle
 from oddly.errors import InputError, unknown_name
 from oddly.methods import is_setting, settings_of
 
@@ -107,6 +107,11 @@ class RunConfig:
         for name, (low, high) in RANGES.items():
             _check_range(name, getattr(self, name), low, high)
         _check_range("warmup", self.warmup, 0, self.epochs)
+        if self.epochs and self.warmup > (most := shortest_cycle(self.epochs, self.restart)):
+            raise InputError(
+                f"warmup {self.warmup:g} does not fit: with restart {self.restart} of {self.epochs}"
+                f" epochs the shorter cycle has {most:g}; take a warmup within 0..{most:g}"
+            )
         if self.backbone is None and self.fine_tune:
             raise InputError("fine_tune belongs to a backbone: name it too")
         if self.backbone is None and self.weights == "packaged":

@@ -20,7 +20,7 @@ from oddly.engine.fast import fast_model, no_search
 from oddly.engine.notice import tell_news
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.resume import restore, snapshot
-from oddly.engine.schedule import schedule_factor
+from oddly.engine.schedule import schedule_factor, split_cycles
 from oddly.engine.stage import begin_stage, end_stage, is_first_epoch
 from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
@@ -213,11 +213,8 @@ def check_weights(model: nn.Module, epoch: int) -> None:
 
 def learning_rate(config: RunConfig, time: float) -> float:
     assert config.epochs is not None and config.learning_rate is not None
-    cycle = (0, config.epochs)
-    if 0 < config.restart < config.epochs:
-        first = time < config.restart
-        cycle = (0, config.restart) if first else (config.restart, config.epochs)
-    begin, end = cycle
+    cycles = split_cycles(config.epochs, config.restart)
+    begin, end = next((cycle for cycle in cycles if time < cycle[1]), cycles[-1])
     factor = schedule_factor(config.schedule, time - begin, end - begin, config.warmup)
     return config.learning_rate * factor
 

@@ -10,6 +10,18 @@ import math
 SCHEDULES = ("cosine", "step", "constant")
 
 
+def split_cycles(epochs: float, restart: float) -> list[tuple[float, float]]:
+    """Beginning and end of each cycle: one, or two where a restart lies within the epochs."""
+    if 0 < restart < epochs:
+        return [(0, restart), (restart, epochs)]
+    return [(0, epochs)]
+
+
+def shortest_cycle(epochs: float, restart: float) -> float:
+    """The most epochs that a warm-up can take."""
+    return min(end - begin for begin, end in split_cycles(epochs, restart))
+
+
 def schedule_factor(kind: str, time: float, epochs: float, warmup: float = 0.0) -> float:
     """What to multiply the highest learning rate by at `time` (in epochs, 0 ≤ time ≤ epochs)."""
     if time < warmup:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from oddly.core import Denoiser, Verdict, denoise
+from oddly.core.ranks import count_ranks
 from oddly.errors import InputError, unknown_name
 
 TRAINERS = {"oddly", "lightning", "lightning_utilities", "transformers", "accelerate"}
@@ -114,6 +115,33 @@ class Feed:
         except InputError as error:  # no reason to lose a finished training
             warn_user(f"training was stopped before there was a verdict on the labels: {error}")
             return None
+
+    def judge_now(self, model: nn.Module) -> Verdict:
+        """The verdict, if need be by what was seen until training was broken off."""
+        if (
+            self.denoiser.verdict is None and count_ranks() > 1
+        ):  # the others may be gone: no waiting
+            raise InputError(
+                "judge_now is for training in one process: with several, go on from a checkpoint"
+            )
+        early = self.denoiser.verdict is None
+        verdict = self.denoiser.judge_now(model)
+        if early and (doubt := verdict.tell_doubt()):
+            warn_user(doubt)
+        return verdict
+
+    def tell_interrupted(self, call: str, caught: str) -> None:
+        """How whoever broke training off before E comes to a verdict all the same.
+
+        Nothing is judged unasked: a checkpoint saved on the way out would hold that verdict, and
+        training that goes on from it would prune by it.
+        """
+        if self.denoiser.verdict is not None or not self.observed:
+            return
+        how = "go on from a checkpoint"
+        if count_ranks() == 1:
+            how += f", or judge by what was seen with {call} (in a script catch {caught})"
+        warn_user(f"training was interrupted before there was a verdict on the labels: {how}")
 
     # To have these tells Lightning that an epoch broken off goes on where it was.
     def state_dict(self) -> dict[str, Any]:

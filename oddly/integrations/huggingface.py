@@ -54,7 +54,18 @@ class DenoisingTrainer(Trainer):
             resume_from_checkpoint = get_last_checkpoint(self.args.output_dir) or True
         self._oddly_feed, self._oddly_index = None, None
         self._oddly_checkpoint = resume_from_checkpoint
-        return super().train(resume_from_checkpoint, *args, **more)
+        try:
+            return super().train(resume_from_checkpoint, *args, **more)
+        except KeyboardInterrupt:
+            if self._oddly_feed and self.is_world_process_zero():
+                self._oddly_feed.tell_interrupted("trainer.judge_now()", "KeyboardInterrupt")
+            raise
+
+    def judge_now(self) -> Verdict:
+        """The verdict; where training was interrupted before E, by what was seen until then."""
+        if not self._oddly_feed:
+            raise InputError("there is nothing to judge by: train() was not called")
+        return self._oddly_feed.judge_now(cast(nn.Module, self.model))
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         loader, args = super().get_train_dataloader(), self.args

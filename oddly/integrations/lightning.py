@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import uuid
+import weakref
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+import torch
+from torch import nn
 from torch.utils.data import DataLoader
 
 from oddly.core import Verdict, denoise
@@ -16,8 +22,11 @@ from oddly.integrations.feed import Feed, beside, check_options, count_epochs, w
 try:
     from lightning.pytorch import Callback
     from lightning.pytorch.utilities import rank_zero_info, rank_zero_only
+    from lightning.pytorch.utilities.exceptions import SIGTERMException
 except ImportError:
     raise InputError('Lightning is not installed: pip install "oddly[lightning]"') from None
+
+INTERRUPTIONS = (KeyboardInterrupt, SIGTERMException)
 
 
 class Denoise(Callback):
@@ -36,6 +45,10 @@ class Denoise(Callback):
         self._active = False  # whether this fit is followed
         self._stage = ""
         self._saved: dict[str, Any] = {}
+        # Where a process that Lightning starts from this one (`ddp_spawn`) leaves the verdict.
+        self._home, name = os.getpid(), f"oddly-{uuid.uuid4().hex}.pt"
+        self._left = Path(tempfile.gettempdir(), name)
+        weakref.finalize(self, self._left.unlink, missing_ok=True)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -43,6 +56,8 @@ class Denoise(Callback):
         if self._feed:
             return self._feed.denoiser.verdict
         state = self._saved["denoiser"]["verdict"] if self._saved else None
+        if os.getpid() == self._home and self._left.exists():
+            state = torch.load(self._left, map_location="cpu", weights_only=True)
         return state and Verdict.from_state(state)
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
@@ -67,9 +82,20 @@ class Denoise(Callback):
     def teardown(self, trainer: Any, model: Any, stage: str) -> None:
         if (source := _find_source(trainer)) is not None:
             vars(source).pop("dataloader", None)
+        if os.getpid() != self._home and trainer.is_global_zero and stage == "fit" and self.verdict:
+            torch.save(self.verdict.state_dict(), self._left)
 
     def on_exception(self, trainer: Any, model: Any, exception: BaseException) -> None:
+        if self._feed and self._active and isinstance(exception, INTERRUPTIONS):
+            tell = rank_zero_only(self._feed.tell_interrupted)
+            tell("judge_now(model) of Denoise", "SystemExit")
         self.teardown(trainer, model, self._stage)
+
+    def judge_now(self, model: nn.Module) -> Verdict:
+        """The verdict; where training was interrupted before E, by what was seen until then."""
+        if not self._feed:
+            raise InputError("there is nothing to judge by: no fit was followed in this process")
+        return self._feed.judge_now(model)
 
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
         per_step = trainer.world_size * trainer.accumulate_grad_batches

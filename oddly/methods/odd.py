@@ -94,6 +94,7 @@ class ODD(Method):
     def begin_stage(self, context: Context) -> None:
         if self.denoiser.verdict:
             context.sampler.set_keep(self.denoiser.verdict.keep)
+            self.leave_copies(context)
 
     def begin_epoch(self, context: Context) -> None:
         self.active.begin_epoch(context)
@@ -107,10 +108,13 @@ class ODD(Method):
 
     def end_epoch(self, context: Context) -> None:
         self.active.end_epoch(context)
-        if self.denoiser.end_epoch(context.model) and context.decided is not None:
+        judged = self.denoiser.end_epoch(context.model)
+        if judged and context.decided is not None:
             self.spare(context.decided, context)
-        if context.epoch in self.further_rounds(context):
+        if again := context.epoch in self.further_rounds(context):
             self.look_again(context)
+        if judged or again:
+            self.leave_copies(context)
 
     def spare(self, decided: Tensor, context: Context) -> None:
         """What a person decided stays, whatever its score: in the verdict and in training."""
@@ -118,6 +122,18 @@ class ODD(Method):
         keep = self.denoiser.verdict.keep | decided.cpu()
         self.denoiser.verdict = replace(self.denoiser.verdict, keep=keep)
         context.sampler.set_keep(keep)
+
+    def leave_copies(self, context: Context) -> None:
+        """Train on no picture under two labels, so that the labels suggested lean to neither."""
+        if context.contradicted is None or self.denoiser.verdict is None:
+            return
+        left = ~context.contradicted.cpu()
+        if context.decided is not None:
+            left |= context.decided.cpu()
+        before = self.denoiser.verdict.keep
+        keep = before & left
+        if 2 * int(keep.count_nonzero()) > int(before.count_nonzero()):  # else too few would stay
+            context.sampler.set_keep(keep)
 
     def further_rounds(self, context: Context) -> set[int]:
         """The epochs after which removed examples are looked at again."""

@@ -57,8 +57,13 @@ def read_state(path: Path) -> dict[str, Tensor]:
 
             return load_safetensors(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch raises many kinds for a damaged file
+    except OSError as error:
         raise InputError(f"weights {path} cannot be read: {first_line(error)}") from None
+    except Exception:  # many kinds; torch's own line would have the file run as code
+        raise InputError(
+            f"weights {path} cannot be read: damaged, or not a file of plain tensors; save the"
+            " model's state_dict() with torch.save or as .safetensors"
+        ) from None
     for key in ("state_dict", "model"):  # how training scripts wrap it
         if isinstance(state, dict) and isinstance(state.get(key), dict):
             state = state[key]

@@ -15,7 +15,15 @@ done                 empty; the last file written
 
 from __future__ import annotations
 
-from oddly.records.files import read_table, replacing, write_atomic, write_csv, write_json
+from oddly.records.copies import Twin, group_twins, read_twins
+from oddly.records.files import (
+    about_formulas,
+    read_table,
+    replacing,
+    write_atomic,
+    write_csv,
+    write_json,
+)
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
@@ -29,12 +37,16 @@ __all__ = [
     "FolderBusy",
     "Run",
     "RunWriter",
+    "Twin",
     "VerdictTable",
+    "about_formulas",
     "choose_pictured",
     "config_hash",
     "environment",
+    "group_twins",
     "has_reason",
     "read_table",
+    "read_twins",
     "replacing",
     "score_verdict",
     "write_atomic",

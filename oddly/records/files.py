@@ -8,8 +8,10 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,9 +20,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oddly.errors import InputError
+from oddly.errors import InputError, count, shown
 
 TEMPORARY = ".oddly-tmp"  # ending of a file that is not whole yet; a kill may leave one behind
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?")  # a class may be called -1
 
 
 @contextmanager
@@ -74,12 +79,29 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table that spreadsheets open, whole or not at all."""
+    """A table that spreadsheets open, whole or not at all.
+
+    Names stand there as they are: an apostrophe before those that `about_formulas` warns of
+    would be part of the name for every reader but a spreadsheet.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
+    careful = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in chain([header], rows):
+        returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
+        (careful if returns else writer).writerow(row)  # the usual one leaves \r unquoted
     write_atomic(path, text.getvalue())
+
+
+def about_formulas(names: Iterable[str]) -> str | None:
+    """A warning where a spreadsheet would take names for formulas; None where it would not."""
+    odd = [name for name in names if name.startswith(FORMULA) and not NUMBER.fullmatch(name)]
+    if not odd:
+        return None
+    return (
+        f"{count(len(odd), 'name')} begin{'s' * (len(odd) == 1)} with = + - or @, for instance"
+        f" {shown(odd[0])}: a spreadsheet may run that as a formula, so import the CSV as text"
+    )
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:

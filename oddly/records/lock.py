@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -42,7 +43,7 @@ def writing(folder: Path) -> Iterator[None]:
     nothing is locked.
     """
     place = os.path.realpath(folder)
-    if place in _held.folders or (os.path.exists(place) and not os.path.isdir(place)):
+    if place in _held.folders or _is_file(place):
         yield  # a file is for the writer to complain of
         return
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
@@ -60,10 +61,21 @@ def writing(folder: Path) -> Iterator[None]:
                 each.rmdir()
 
 
+def _is_file(place: str) -> bool:
+    """Asked once: a folder that goes between two questions would seem to be a file."""
+    try:
+        return not stat.S_ISDIR(os.stat(place).st_mode)
+    except OSError:
+        return False
+
+
 def _take(folder: Path) -> int | None:
     """The locked file's descriptor; None where locking is not possible."""
     for _ in range(TRIES if fcntl else 0):
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, FileNotFoundError):  # it, or one above, came and went just now
+            continue
         try:
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         except FileNotFoundError:  # the folder went just now

@@ -14,12 +14,13 @@ SEED = 0  # so that two pages of a run show the same kept examples
 
 
 def choose_pictured(
-    keep: NDArray[Any], scores: NDArray[Any]
+    keep: NDArray[Any], scores: NDArray[Any], pictures: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices of the suspects, most suspicious first, and of kept examples drawn at random.
 
     Where nothing was removed, the highest scores stand for suspects; an example without a score
-    (never seen) is none.
+    (never seen) is none. Copies of one picture (`pictures`, as of `group_twins`) come first, side
+    by side: the surest suspects.
     """
     keep, scores = np.asarray(keep, np.bool_), np.asarray(scores, np.float64)
     ranks = np.where(np.isnan(scores), -np.inf, scores)
@@ -27,7 +28,9 @@ def choose_pictured(
         chosen, most = np.flatnonzero(~np.isnan(scores)), HIGHEST
     else:
         chosen, most = np.flatnonzero(~keep), MOST_SUSPECTS
-    suspects = chosen[np.argsort(-ranks[chosen], kind="stable")][:most]
+    groups = np.zeros(len(keep)) if pictures is None else pictures
+    first = np.where(groups > 0, groups, np.inf)
+    suspects = chosen[np.lexsort((-ranks[chosen], first[chosen]))][:most]  # stable
     others = np.setdiff1d(np.flatnonzero(keep), suspects, assume_unique=True)
     generator = np.random.default_rng(SEED)
     kept = generator.choice(others, min(KEPT, len(others)), replace=False, shuffle=False)

@@ -24,7 +24,15 @@ from oddly.pictures import (
     read_picture,
     shrink,
 )
-from oddly.records import SAME_PICTURE, Run, choose_pictured
+from oddly.records import (
+    SAME_PICTURE,
+    Run,
+    Twin,
+    choose_pictured,
+    group_twins,
+    has_reason,
+    read_twins,
+)
 from oddly.report.classes import cut
 
 MOST_PIXELS = 40_000_000  # of one file: a page is no reason to fill the memory
@@ -58,6 +66,8 @@ class Gallery:
     suspects: Shown
     total: int
     """How many suspects there are, shown or not; 0 where nothing was removed."""
+    copies: int
+    """How many of the first suspects are pictures under two labels: such, whatever their score."""
     kept: Shown
     pictureless: int
     """Examples without a picture, of all that are shown."""
@@ -69,13 +79,16 @@ class Gallery:
         """Choose the examples and find their pictures, below `images` or where the run says."""
         verdicts = run.verdicts
         keep = verdicts["keep"].to_numpy(np.bool_)
-        suspects, kept = choose_pictured(keep, verdicts["score"].to_numpy(np.float64))
+        scores = verdicts["score"].to_numpy(np.float64)
+        copies = group_twins(run.path, verdicts["id"].tolist()) if "reason" in verdicts else None
+        suspects, kept = choose_pictured(keep, scores, copies)
         chosen = np.concatenate([suspects, kept])
         pictures = find_pictures(run, chosen, images, progress)
         first = len(suspects)
         return cls(
             suspects=show(run, suspects, pictures[:first], unit),
             total=int((~keep).sum()),
+            copies=int(has_reason(verdicts.iloc[suspects], SAME_PICTURE).sum()),
             kept=show(run, kept, pictures[first:], unit),
             pictureless=sum(picture is None for picture in pictures),
         )
@@ -87,7 +100,8 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
     scores = round_known(rows["score"], 4)
     percentiles = round_known(rows["counterfactual_percentile"], 1)
     suggested = rows["suggested_label"].tolist()
-    reasons = rows["reason"] if "reason" in rows else [None] * len(rows)
+    same = has_reason(rows, SAME_PICTURE)
+    twins = read_twins(run.path) if same.any() else {}
     return Shown(
         ids=[cut(str(name)) for name in rows["id"]],
         given=rows["given_label"].tolist(),
@@ -95,12 +109,18 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
         confidence=round_known(rows["suggested_confidence"], 3),
         score=scores,
         words=[
-            str(reason) if reason == SAME_PICTURE else describe_score(percentile, score, unit)
-            for percentile, score, reason in zip(percentiles, scores, reasons, strict=True)
+            _describe_copy(twins.get(name)) if copy else describe_score(percentile, score, unit)
+            for percentile, score, name, copy in zip(
+                percentiles, scores, rows["id"], same, strict=True
+            )
         ],
         true=None if run.truth is None else run.truth["true_label"].iloc[index].tolist(),
         pictures=pictures,
     )
+
+
+def _describe_copy(twin: Twin | None) -> str:
+    return SAME_PICTURE if twin is None else cut(twin.words)
 
 
 def describe_score(percentile: float | None, score: float | None, unit: str) -> str:

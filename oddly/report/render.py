@@ -89,7 +89,8 @@ def list_data(page: RunPage) -> dict[str, Any]:
     data["whatif"] = judged.whatif and vars(judged.whatif)
     for name, shown in (("suspects", judged.gallery.suspects), ("kept", judged.gallery.kept)):
         data[name] = {key: value for key, value in vars(shown).items() if key != "pictures"}
-    known: dict[str, Any] = plain(data | {"total": judged.gallery.total})
+    data |= {"total": judged.gallery.total, "copies": judged.gallery.copies}
+    known: dict[str, Any] = plain(data)
     return known
 
 

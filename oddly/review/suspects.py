@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oddly.errors import InputError
-from oddly.records import DECIDED, Run, read_table
+from oddly.records import DECIDED, Run, Twin, read_table, read_twins
 
 COLUMNS = (
     *("index", "id", "given_name", "score", "counterfactual_percentile", "threshold", "keep"),
@@ -35,15 +34,6 @@ class Suspect:
     """0..1, of the suggested label."""
     words: str
     """Its score, in words."""
-
-
-@dataclass(frozen=True)
-class Twin:
-    """A copy of a picture that occurs under another label too."""
-
-    group: int
-    """Which picture."""
-    words: str
 
 
 class Suspects:
@@ -79,7 +69,7 @@ class Suspects:
             reason = f"method {method} judges no example" if method else "it judges no example"
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
         class_names = list_classes(table)
-        twins = read_twins(run) if "reason" in table.column_names else {}
+        twins = read_twins(run.path) if "reason" in table.column_names else {}
         chosen = table.filter(pc.invert(table["keep"])) if top is None else _not_decided(table)
         chosen = chosen.append_column("group", _group_twins(chosen, twins))
         order = [("group", "ascending"), ("score", "descending"), ("index", "ascending")]
@@ -134,30 +124,6 @@ def describe_score(score: float | None, threshold: float | None, percentile: flo
     elif percentile < 1:
         worse = "hardly better than random labels do"
     return f"{strength} suspicion: the label fits {worse}"
-
-
-def read_twins(run: Run) -> dict[str, Twin]:
-    """Every copy of a picture that occurs under different labels, as `oddly clean` found them."""
-    path = run.path / "duplicates.csv"
-    if not path.exists():
-        return {}
-    groups: dict[int, list[tuple[str, str]]] = {}
-    with open(path, encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["conflicting"] == "true":
-                groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
-    return {
-        id: Twin(group, _describe_others([other for other in copies if other[1] != given]))
-        for group, copies in groups.items()
-        for id, given in copies
-    }
-
-
-def _describe_others(others: Sequence[tuple[str, str]]) -> str:
-    """Where the same picture bears another label."""
-    id, label = others[0]
-    more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-    return f"Same picture, another label: {label} ({id}){more}"
 
 
 def _group_twins(table: pa.Table, twins: Mapping[str, Twin]) -> pa.Array:

@@ -12,6 +12,7 @@ from oddly.clean.duplicates import SAME_FILE, SAME_PIXELS, Duplicates, find_dupl
 from oddly.clean.findings import summarise
 from oddly.data.base import Split
 from oddly.data.source import ImageFiles
+from oddly.report.gallery import Gallery
 from oddly.review.suspects import Suspects
 from tests.clean.test_api import QUICK, rows
 
@@ -70,6 +71,12 @@ def test_the_same_picture_under_two_labels_is_a_suspect(photos: Path, tmp_path: 
     found = summarise(run)
     assert (found.duplicates, found.conflicting, found.contradicted) == (2, 1, 2)
     assert set(Suspects.read(run).ids[:2]) == copies
+    shown = Gallery.from_run(run, "score").suspects
+    assert set(shown.ids[:2]) == copies
+    assert set(shown.words[:2]) == {
+        "Same picture, another label: red (red/red1.png)",
+        "Same picture, another label: blue (blue/again.png)",
+    }
 
     table = tmp_path / "labels.csv"
     table.write_text("id,label,remove,decided_by\nred/red1.png,red,no,person\n")

@@ -3,8 +3,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from oddly.clean.findings import summarise
 from oddly.cli.clean import _describe
+from oddly.errors import InputError
 from tests.clean.runs import write_run
 
 NAMES = ("common", "b", "船", "tiny", "pair")
@@ -38,6 +41,8 @@ def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
         "estimated share of wrong labels: 21.2 %, at least 0.1 % (what looks wholly random),"
         " at most 27.8 %"
     ) in lines
+    lines = _describe(replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt"))
+    assert any(line.endswith("at most 27.8 %; not to be trusted either") for line in lines)
 
 
 def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
@@ -45,3 +50,21 @@ def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
     found = summarise(run)
     assert found.classes == [("a", 5, 10)] and found.mostly_suspect == []
     assert not any("more than half" in line for line in _describe(found))
+
+
+def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
+    ids = ["a/1.png", "=1+1/2.png", "b/-3.png"]
+    found = summarise(write_run(tmp_path / "run", "x", ids, 1, [0, 1, 1], ("-1", "@b")))
+    told = "2 names begin with = + - or @, for instance =1+1/2.png: a spreadsheet may run that"
+    assert found.spreadsheet is not None and found.spreadsheet.startswith(told)
+    assert found.spreadsheet in _describe(found)
+    assert summarise(write_run(tmp_path / "plain", "x", ["1", "-2"], 1)).spreadsheet is None
+
+
+def test_a_damaged_list_is_told_in_one_line(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["1", "2"], 1)
+    (run.path / "duplicates.csv").write_text("nothing like it\n1\n")
+    assert summarise(run).conflicting == 0
+    (run.path / "duplicates.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="duplicates.csv is missing or damaged"):
+        summarise(run)

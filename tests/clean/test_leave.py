@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from oddly.clean.leave import check_copy_to, copy_cleaned, locate
+from oddly.clean.leave import check_copy_to, copy_cleaned, locate, write_verdicts_csv
 from oddly.errors import InputError
 from oddly.records import Run
+from oddly.text_table import read_text_columns
 from tests.clean.runs import write_run
 
 
@@ -148,3 +149,11 @@ def test_locate(tmp_path: Path) -> None:
 def test_a_run_reads_back(tmp_path: Path) -> None:
     write_run(tmp_path / "run", "x", ["1", "2"], removed=1)
     assert Run(tmp_path / "run").verdicts.keep.tolist() == [False, True]
+
+
+def test_a_carriage_return_in_a_name_ends_no_line(tmp_path: Path) -> None:
+    ids = ["a\r1.png", "=b\n2.png", "c,3.png"]
+    run = write_run(tmp_path / "run", "x", ids, removed=1)
+    write_verdicts_csv(run)
+    wanted = {"id": ("id",), "label": ("given_name",)}
+    assert read_text_columns(run.path / "verdicts.csv", wanted) == {"id": ids, "label": ["a"] * 3}

@@ -173,6 +173,10 @@ def test_a_verdict_that_is_not_to_be_trusted_says_so() -> None:
     doubt = replace(judged(), contrast=3.0).tell_doubt()
     assert doubt is not None and "(contrast 3.00, 6.50 is needed)" in doubt
     assert "prune at another epoch" in doubt and "look before you remove" in doubt
+    keep = torch.arange(1000) >= 430
+    assert "many of the 430 that go (43.0 %) may be right: " in str(
+        replace(judged(), contrast=3.0, keep=keep)
+    )
 
 
 def test_where_nothing_is_removed_nothing_is_doubted() -> None:

@@ -67,6 +67,8 @@ def test_bad_tables(data: LabelledData, tmp_path: Path, text: str, reason: str) 
 def test_bad_files(data: LabelledData, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.csv does not exist"):
         replace_labels(data, tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match=r"is no \.csv or"):
+        replace_labels(data, tmp_path)
     (tmp_path / "l.txt").write_text("id,label\n")
     with pytest.raises(InputError, match=r"l\.txt is no \.csv"):
         replace_labels(data, tmp_path / "l.txt")

@@ -100,9 +100,15 @@ def test_absolute_paths_and_paths_above(root: Path) -> None:
 
 
 def test_a_file_listed_twice_has_two_ids(root: Path) -> None:
+    """Under two labels one is wrong, and that is told; else it may be a weight."""
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,b\nimg/0.png,a\nimg/1.png,b\n"))
     assert list(data.train.ids) == ["img/0.png", "img/0.png#2", "img/0.png#3", "img/1.png"]
-    assert data.notes == ("2 rows name a file listed before; their ids end in #2, #3, …",)
+    assert data.notes == (
+        "2 rows name a file listed before; their ids end in #2, #3, …; 1 file under different"
+        " labels, of which one at most is right: img/0.png",
+    )
+    data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,a\nimg/1.png,b\n"))
+    assert data.notes == ("1 row names a file listed before; their ids end in #2, #3, …",)
 
 
 def test_missing_files(root: Path) -> None:

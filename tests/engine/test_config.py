@@ -85,6 +85,11 @@ def test_config_survives_its_file() -> None:
         ({"learning_rate": math.inf}, "learning_rate must be a finite number"),
         ({"weight_decay": -1e-4}, "weight_decay must be"),
         ({"epochs": 5, "warmup": 6.0}, "warmup must be within 0..5; it is 6"),
+        (
+            {"epochs": 9, "restart": 4, "warmup": 4.5},
+            "warmup 4.5 does not fit: with restart 4 of 9",
+        ),
+        ({"epochs": 9, "restart": 7, "warmup": 3.0}, "take a warmup within 0..2"),
         ({"init_seed": -1}, "init_seed must be within 0..4294967295; it is -1"),
         ({"image_size": 2}, "image_size must be within 4..4096"),
         (

@@ -102,3 +102,11 @@ def test_a_group_with_a_rate_of_its_own_keeps_it(tmp_path: Path) -> None:
     assert (own["lr"], own["momentum"], own["weight_decay"]) == (3.0, 0.0, 0.0)
     assert second["momentum"] == network["momentum"] == 0.9
     assert not torch.equal(next(parts.model.parameters()), second["params"][0])
+
+
+def test_a_warmup_is_no_longer_than_a_stages_cycles() -> None:
+    """3 epochs fit into cycles of 3 and 7, but a stage of 4 begins anew for its last epoch."""
+    parts = build(RunConfig("synthetic", method="staged", epochs=10, warmup=3.0, restart=3))
+    assert parts.stage_config.warmup == 2.0  # the first stage is as short as that
+    parts.context.stage = Stage("longer", 4)
+    assert parts.stage_config.warmup == 1.0

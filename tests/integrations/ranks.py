@@ -1,4 +1,7 @@
-"""What each of two processes does: `ranks.py lightning FOLDER`, or under torchrun `huggingface`."""
+"""What each of two processes does: `ranks.py lightning FOLDER`, or under torchrun `huggingface`.
+
+`ranks.py spawn FOLDER` is the process that starts them, and writes what reached it.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,18 @@ def run_lightning(folder: Path) -> None:
     seen = {epoch: len(torch.cat([labels for _, labels in b])) for epoch, b in module.seen.items()}
     found = {"verdict": denoise.verdict.state_dict(), "seen": seen, "steps": trainer.global_step}
     torch.save(found, folder / f"{trainer.global_rank}.pt")
+
+
+def run_spawn(folder: Path) -> None:
+    from oddly.integrations.lightning import Denoise
+    from tests.integrations.modules import Blobs, make_trainer, train_loader
+    from tests.integrations.toy import K
+
+    denoise = Denoise(K)
+    trainer = make_trainer(denoise, strategy="ddp_spawn", devices=2)
+    trainer.fit(Blobs(), train_loader(batch_size=BATCH // 2))
+    assert denoise.verdict is not None
+    torch.save(denoise.verdict.state_dict(), folder / "parent.pt")
 
 
 def run_huggingface(folder: Path) -> None:
@@ -50,4 +65,5 @@ def run_huggingface(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"lightning": run_lightning, "huggingface": run_huggingface}[sys.argv[1]](Path(sys.argv[2]))
+    parts = {"lightning": run_lightning, "spawn": run_spawn, "huggingface": run_huggingface}
+    parts[sys.argv[1]](Path(sys.argv[2]))

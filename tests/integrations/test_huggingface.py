@@ -102,6 +102,7 @@ def test_resumed_it_comes_to_the_same_verdict_and_weights(
         assert resumed.state.global_step == whole.state.global_step
 
 
+@pytest.mark.filterwarnings("ignore:training was interrupted")
 def test_resumed_from_the_last_checkpoint(whole: Any, tmp_path: Path) -> None:
     class Killed(transformers.TrainerCallback):
         def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -210,6 +211,27 @@ def test_who_stops_early_gets_a_verdict_all_the_same(tmp_path: Path) -> None:
     precision, recall = score(trainer.verdict.keep, given, true)
     assert precision > 0.9 and recall > 0.9
     assert "train_loss" in trainer.state.log_history[-1]  # nothing after the loggers have closed
+
+
+class Interrupt(transformers.TrainerCallback):
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == 56:
+            raise KeyboardInterrupt
+
+
+def test_who_interrupts_before_e_is_told_how_to_get_a_verdict(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path)
+    with pytest.raises(InputError, match="nothing to judge by"):
+        trainer.judge_now()
+    trainer.add_callback(Interrupt())
+    how = r"interrupted before .* trainer.judge_now\(\) .*catch KeyboardInterrupt"
+    with pytest.warns(UserWarning, match=how) as caught, pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert [each.filename for each in caught if "interrupted" in str(each.message)] == [__file__]
+    assert trainer.verdict is None
+    assert trainer.judge_now().epoch == 4
+    _, given, true = make_blobs()
+    assert min(score(trainer.verdict.keep, given, true)) > 0.9
 
 
 def test_who_ends_before_e_is_told(tmp_path: Path) -> None:

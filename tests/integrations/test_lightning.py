@@ -280,14 +280,18 @@ def test_mistakes_are_told_in_one_line(settings: dict[str, Any], message: str) -
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_two_processes_come_to_the_verdict_of_one(whole: Run, tmp_path: Path) -> None:
+def run_ranks(part: str, folder: Path, **variables: str) -> None:
     subprocess.run(
-        [sys.executable, str(ROOT / "tests/integrations/ranks.py"), "lightning", str(tmp_path)],
+        [sys.executable, str(ROOT / "tests/integrations/ranks.py"), part, str(folder)],
         check=True,
         timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **variables},
     )
+
+
+@pytest.mark.slow
+def test_two_processes_come_to_the_verdict_of_one(whole: Run, tmp_path: Path) -> None:
+    run_ranks("lightning", tmp_path)
     first, second = (torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(2))
     for key, value in first["verdict"].items():
         if isinstance(value, Tensor):
@@ -297,3 +301,15 @@ def test_two_processes_come_to_the_verdict_of_one(whole: Run, tmp_path: Path) ->
     assert not first["verdict"]["scores"].isnan().any()
     assert first["seen"] == second["seen"] == dict.fromkeys(range(EPOCHS), N // 2)
     assert first["steps"] == second["steps"] == EPOCHS * N // BATCH
+
+
+@pytest.mark.slow
+def test_the_verdict_of_spawned_processes_reaches_the_one_that_asked(
+    whole: Run, tmp_path: Path
+) -> None:
+    passing = tmp_path / "passing"
+    passing.mkdir()
+    run_ranks("spawn", tmp_path, TMPDIR=str(passing))
+    reached = torch.load(tmp_path / "parent.pt", weights_only=True)
+    assert torch.equal(reached["keep"], whole.verdict.keep)
+    assert not list(passing.glob("oddly-*"))  # nothing stays behind

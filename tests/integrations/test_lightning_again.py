@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from tests.integrations.toy import EPOCHS, K, check, make_blobs
 
 lightning = pytest.importorskip("lightning")
 
+from lightning.pytorch.callbacks import ModelCheckpoint  # noqa: E402
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
 from tests.integrations.modules import (  # noqa: E402
@@ -82,6 +85,54 @@ def test_after_an_error_one_can_go_on(tmp_path: Path) -> None:
     module.broken = False
     trainer.fit(module)
     check(denoise.verdict)
+
+
+class Interrupted(Tuned):
+    """Somebody presses Ctrl-C in the middle of the fourth epoch, once."""
+
+    pressed = False
+
+    def training_step(self, batch: Any, number: int) -> Any:
+        if not self.pressed and self.trainer.global_step == 56:
+            self.pressed = True
+            raise KeyboardInterrupt
+        return super().training_step(batch, number)
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Lightning goes deaf to Ctrl-C before it leaves."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_who_interrupts_before_e_is_told_how_to_get_a_verdict(tmp_path: Path) -> None:
+    denoise, module = Denoise(K), Interrupted()
+    with pytest.raises(InputError, match="no fit was followed"):
+        denoise.judge_now(module)
+    saver = ModelCheckpoint(tmp_path, filename="left", save_on_exception=True)
+    trainer = make_trainer(denoise, saver, enable_checkpointing=True)
+    how = r"interrupted before there was a verdict.* checkpoint.* judge_now\(model\).* SystemExit"
+    with pytest.warns(UserWarning, match=how), pytest.raises(SystemExit):
+        trainer.fit(module)
+    assert denoise.verdict is None  # a checkpoint saved now must not hold an early one
+    verdict = denoise.judge_now(module)
+    assert verdict.epoch == 4 and denoise.verdict is verdict
+    check(verdict)
+    saved = next(tmp_path.glob("*.ckpt"))
+    again = Denoise(K)
+    make_trainer(again).fit(module, ckpt_path=str(saved))
+    assert again.verdict is not None and again.verdict.epoch == 9  # as without a break
+
+
+@pytest.mark.usefixtures("heeded")
+def test_an_interruption_after_e_is_nothing_to_tell_of() -> None:
+    denoise, module = Denoise(K, prune_after=2), Interrupted()
+    with pytest.raises(SystemExit):  # a warning would be an error
+        make_trainer(denoise).fit(module)
+    assert denoise.judge_now(module) is denoise.verdict
 
 
 def test_a_checkpoint_saved_without_it(tmp_path: Path) -> None:

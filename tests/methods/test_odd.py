@@ -179,6 +179,32 @@ def test_what_a_person_decided_stays_in_training() -> None:
     assert method.verdict.keep.all() and context.sampler.num_kept == N
 
 
+def test_no_picture_under_two_labels_stays_in_training() -> None:
+    """3 and 5 are one picture; of 6 and 7 somebody vouches for 7. The verdict is as without."""
+    context = make_context()
+    method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
+    context.contradicted = torch.tensor([i in (3, 5, 6, 7) for i in range(N)])
+    context.decided = torch.arange(N) == 7
+    method.setup(context)
+    run(method, context, 1)
+    assert len(context.sampler) == N
+    run(method, context, 1)
+    assert method.verdict is not None and method.verdict.removed.tolist() == [0]
+    left = sorted(set(range(N)) - {0, 3, 5, 6})
+    assert sorted(context.sampler) == left
+    method.begin_stage(context)
+    assert sorted(context.sampler) == left
+
+
+def test_where_nearly_every_picture_has_two_labels_training_goes_on() -> None:
+    context = make_context()
+    method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
+    context.contradicted = torch.arange(N) > 3
+    method.setup(context)
+    run(method, context, 2)
+    assert sorted(context.sampler) == list(range(1, N))
+
+
 def test_before_and_after_take_turns() -> None:
     before, after, context = Diary(), Diary(), make_context()
     method = ODD(prune_after=2, before=before, after=after)

@@ -31,7 +31,12 @@ def test_another_network_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"), [(None, r"w\.pt: no such file"), (b"junk", r"w\.pt cannot be read: \w")]
+    ("content", "told"),
+    [
+        (None, r"w\.pt: no such file"),
+        (b"junk", r"w\.pt cannot be read: damaged, or not a file of plain tensors"),
+        (b"path,label\na.png,cat\n", r"w\.pt cannot be read: damaged, or not"),
+    ],
 )
 def test_a_bad_file_is_one_clear_line(tmp_path: Path, content: bytes | None, told: str) -> None:
     path = tmp_path / "w.pt"

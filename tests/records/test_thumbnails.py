@@ -16,6 +16,13 @@ def test_suspects_come_by_score_and_kept_ones_are_others() -> None:
     assert kept.tolist() == [0, 3]
 
 
+def test_copies_of_one_picture_come_first_side_by_side() -> None:
+    keep = np.asarray([False, False, False, False, True, False])
+    scores = np.asarray([9.0, 2.0, np.nan, 7.0, 8.0, 3.0])
+    copies = np.asarray([0, 1, 2, 2, 1, 0])  # one of picture 1 was decided, and is kept
+    assert choose_pictured(keep, scores, copies)[0].tolist() == [1, 3, 2, 0, 5]
+
+
 def test_without_suspects_the_highest_scores_are_shown() -> None:
     scores = np.arange(1000.0)
     scores[500] = np.nan

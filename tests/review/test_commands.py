@@ -86,6 +86,18 @@ def test_apply_tells_what_was_decided_and_how_to_use_it(
     ]
 
 
+def test_apply_warns_of_names_that_a_spreadsheet_runs(
+    oddly: Command, photos: Path, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", ["=cat/0.png"], photos)
+    session = Session(run)
+    session.decide(0, "remove", None, 0)
+    session.decisions.close()
+    told = "1 name begins with = + - or @, for instance =cat/0.png"
+    assert oddly("apply", run.path)[1].splitlines()[-1].startswith(told)
+    assert told not in oddly("apply", run.path, "--out", tmp_path / "t.parquet")[1]
+
+
 def used(oddly: Command, run: Run) -> str:
     """The command that apply tells to use."""
     session = Session(run)

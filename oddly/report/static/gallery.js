@@ -81,7 +81,7 @@ const arrange = () => {
         (wanted === "" || given[i] === Number(wanted)) &&
         (pair === "" || `${given[i]}>${suggested[i]}` === pair) &&
         (text === "" || ids[i].toLowerCase().includes(text)) &&
-        score[i] >= lowest,
+        (i < page.copies || score[i] >= lowest),
     );
   const by = {
     rank: (a, b) => a - b,
