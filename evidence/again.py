@@ -100,7 +100,7 @@ def _alike(stored: Any, made: Any) -> bool:
     if isinstance(stored, bool) or not isinstance(stored, float) or made is None:
         return bool(stored == made)
     digits = len(repr(stored).partition(".")[2])
-    return abs(stored - float(made)) <= 0.5 * 10**-digits + 1e-9
+    return bool(abs(stored - float(made)) <= 0.5 * 10**-digits + 1e-9)
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

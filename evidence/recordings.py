@@ -1,4 +1,4 @@
-"""Trainings of heads whose every epoch is recorded, sentinels planted throughout, to judge later."""
+"""Heads whose every epoch is recorded, sentinels planted throughout: to be judged later."""
 
 from __future__ import annotations
 
