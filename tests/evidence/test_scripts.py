@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evidence import few_examples, held_out, noise_rate_interval, second_look, sentinels_features
+from evidence import (
+    contrast,
+    few_examples,
+    held_out,
+    noise_rate_interval,
+    second_look,
+    sentinels_features,
+)
 from evidence.again import RESULTS
 from evidence.engine_runs import judge_head
 from evidence.fashion_runs import FashionMnist, judge_linear, judge_scratch
@@ -114,6 +121,28 @@ def test_the_rows_of_the_percentile(tmp_path: Path) -> None:
     head = make_row(partial(judge_head, lambda: blobs(600), "CIFAR-10N aggregate and uniform 10 %"))
     assert names(head) == wanted and head["error_rate"] == pytest.approx(0.18, abs=0.05)
     assert head["now"]["f1"] > 0.8
+
+
+def test_contrast() -> None:
+    """The names of the stored rows say what to train; two short trainings, one of them plain."""
+    named = [name["training"] for name, _ in contrast.cells(None)]
+    assert len(named) == 44 and "digits, instance noise 40 %, ResNet-8, 12 epochs" in named
+    instance = contrast.read_name("digits, instance noise 40 %, ResNet-8, 12 epochs")
+    assert instance is not None
+    assert (instance["noise"], instance["noise_kind"], instance["batch_size"]) == (
+        0.4,
+        "instance",
+        64,
+    )
+    assert contrast.read_name("digits, uniform 25 %, one hidden layer, 4 epochs") is None
+    training = "digits, uniform 20 %, 2 epochs"
+    stored = stored_row("contrast_runs.json", "runs", training=training)
+    told = {key: stored[key] for key in ("settings", "held_out", "in_the_table")}
+    row = contrast.make_row(training, told, None)
+    assert names(row | {"training": training}) == names(stored)
+    assert row["doubted"] and row["wrong"] == stored["wrong"]
+    assert row["contrast"] == pytest.approx(stored["contrast"], abs=0.5)
+    assert row["removed"] < stored["removed"]  # doubted verdicts remove less now
 
 
 def test_planting() -> None:
