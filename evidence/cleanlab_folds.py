@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from oddly.benchmarks.detection.rivals import Finding, cleanlab_verdict
 
 
 def judge_with_cleanlab(
     features: NDArray[np.float32], given: NDArray[np.int64], seed: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
+) -> Finding:
     """Which labels it keeps, and how suspicious each is."""
-    from cleanlab.filter import find_label_issues
-    from cleanlab.rank import get_label_quality_scores
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
@@ -26,5 +24,4 @@ def judge_with_cleanlab(
         cv=StratifiedKFold(5, shuffle=True, random_state=seed),
         method="predict_proba",
     )
-    quality = get_label_quality_scores(given, probabilities)
-    return ~find_label_issues(given, probabilities), 1 - quality
+    return cleanlab_verdict(given, probabilities)

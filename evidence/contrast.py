@@ -1,6 +1,6 @@
 """Whether a verdict is to be trusted: the trainings of contrast_runs.json that the engine makes.
 
-    python -m evidence.contrast --data-dir DATA     # 44 of 96 rows; about an hour on one core
+    python -m evidence.contrast --data-dir DATA     # 44 of 96 rows, up to minutes each
 
 DATA holds the official CIFAR-10 and the labels of CIFAR-10N; `--only digits` needs none. What
 doubted verdicts remove is less than the rows say, which are older: `removing_less` has both.

@@ -1,6 +1,6 @@
 """Which counterfactual suits few examples: few_examples_digits.json.
 
-    python -m evidence.few_examples      # 90 rows of 8 trainings; about 12 minutes on one core
+    python -m evidence.few_examples      # 90 rows of 8 trainings; 7 minutes on a core
 
 A loop of one's own on few of the digits that come with the installation.
 """

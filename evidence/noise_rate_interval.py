@@ -1,6 +1,6 @@
 """How often the interval of the noise rate holds the truth: noise_rate_interval_features.json.
 
-    python -m evidence.noise_rate_interval --data-dir DATA     # 6 rows; about 10 minutes, two cores
+    python -m evidence.noise_rate_interval --data-dir DATA     # 6 rows; 7 minutes on a core
 
 DATA holds the official CIFAR-10 and the labels of CIFAR-10N. The columns `…_before` belong to an
 earlier rule and are not made.

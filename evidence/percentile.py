@@ -1,10 +1,10 @@
 """The sixth percentile beside the one that suits the noise: percentile_recordings.json.
 
-    python -m evidence.percentile --data-dir DATA --fashion FOLDER   # 57 rows; about 45 minutes
+    python -m evidence.percentile --data-dir DATA --fashion FOLDER   # 57 rows
 
 DATA holds the official CIFAR-10 and CIFAR-100 and the labels of CIFAR-10N, FOLDER the official
-files of Fashion-MNIST; on two cores. Seven more rows, ResNet-18, were recorded on a GPU and are
-not made.
+files of Fashion-MNIST. A row of ResNet-8 takes some minutes on a core, another seconds. Seven more
+rows, ResNet-18, were recorded on a GPU and are not made.
 """
 
 from __future__ import annotations

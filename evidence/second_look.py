@@ -1,6 +1,6 @@
 """What later looks at removed examples should weigh, heads on features: second_look_features.json.
 
-    python -m evidence.second_look --data-dir DATA     # 16 rows; about 20 minutes on two cores
+    python -m evidence.second_look --data-dir DATA     # 16 rows; 10 minutes on a core
 
 DATA holds the official CIFAR-10 and CIFAR-100 and the labels of CIFAR-10N. The features are those
 of `evidence.sentinels_features`, looked at once for both.

@@ -1,10 +1,10 @@
 """The default rule on recorded heads: sentinels_features_25_epochs.json, …_held_out.json.
 
-    python -m evidence.sentinels_features chosen --data-dir DATA      # 10 rows; about 10 minutes
-    python -m evidence.sentinels_features held_out --data-dir DATA    # 10 rows; about 20 minutes
+    python -m evidence.sentinels_features chosen --data-dir DATA      # 10 rows; 3 minutes
+    python -m evidence.sentinels_features held_out --data-dir DATA    # 10 rows; 10 minutes
 
-On two cores, most of it to look at the images once. DATA holds the official CIFAR-10 and CIFAR-100
-and the labels of CIFAR-10N.
+On a core, and some more minutes to look at the images once. DATA holds the official CIFAR-10 and
+CIFAR-100 and the labels of CIFAR-10N.
 """
 
 from __future__ import annotations
