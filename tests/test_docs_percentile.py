@@ -72,3 +72,9 @@ def test_how_far_the_noise_rate_is_off() -> None:
     assert f"up to {max(off('uniform 2 %', 'uniform 5 %')):.1f} too high on 2 and 5 %" in told
     people = off("CIFAR-10N")
     assert f"from {-min(people):.1f} too low to {max(people):.1f} too high for people" in told
+
+
+def test_how_often_the_interval_held() -> None:
+    cases = stored("noise_rate_interval_features.json")["cases"]
+    held, all_of_them = (sum(case[key] for case in cases) for key in ("held", "trainings"))
+    assert f"held the truth in {held} of {all_of_them} trainings of heads" in " ".join(PAGE.split())

@@ -1,0 +1,74 @@
+"""Trainings in the engine's own loop up to their verdict, without later looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from evidence.features import Features
+from evidence.heads import hidden_head
+from oddly.core import Verdict
+from oddly.data.base import LabelledData, Split
+from oddly.data.noise import uniform
+from oddly.engine.build import build
+from oddly.engine.config import RunConfig
+from oddly.engine.fast import fast_model
+from oddly.engine.loop import run_epoch
+from oddly.engine.watch import Watcher
+from oddly.errors import InputError
+from oddly.models import MODELS
+
+HEAD = {"epochs": 20, "batch_size": 64, "learning_rate": 0.05, "weight_decay": 5e-4}
+HEAD_SEED = 5
+Judged = tuple[Verdict, NDArray[np.bool_], int]
+"""A verdict without later looks, which labels were wrong, how many classes there are."""
+
+
+def judge(data: LabelledData, percentile: float | None, **asked: Any) -> Judged:
+    """Train until there is a verdict."""
+    config = RunConfig.from_options(data.name, {**asked, "percentile": percentile, "device": "cpu"})
+    with torch.random.fork_rng():
+        parts = build(config, replace(data, test=None))
+        model = fast_model(parts)
+        for epoch in range(parts.config.epochs or 0):
+            run_epoch(parts, model, epoch, Watcher())
+            if isinstance(verdict := parts.method.verdict, Verdict):
+                assert data.true_labels is not None
+                wrong = (data.train.labels != data.true_labels).numpy()
+                return verdict, wrong, len(data.class_names)
+    raise InputError(f"{data.name}: no verdict within {parts.config.epochs} epochs")
+
+
+def labelled(name: str, images: Tensor, given: Tensor, true: Tensor, **more: Any) -> LabelledData:
+    """Ten classes, no test set."""
+    return LabelledData(
+        name=name,
+        class_names=[str(k) for k in range(10)],
+        train=Split(images, given, [str(place) for place in range(len(given))]),
+        test=None,
+        true_labels=true,
+        **more,
+    )
+
+
+def judge_head(load: Callable[[], Features], name: str, percentile: float | None) -> Judged:
+    """A head with a hidden layer, in the engine; noise as `oddly.data` adds it."""
+    MODELS["hidden_head"] = lambda num_classes, in_channels: hidden_head(in_channels, num_classes)
+    images = load()
+    first, _, rest = name.partition(" and ")
+    kind = first.removeprefix("CIFAR-10").removeprefix("N ").removeprefix(", ")
+    true = torch.from_numpy(images.true)
+    given = torch.from_numpy(images.human.get(kind, images.true))
+    noise = rest or (kind if kind.startswith("uniform") else "")
+    if noise:
+        rate = int(noise.split()[1]) / 100
+        given = uniform(given, 10, rate, torch.Generator().manual_seed(HEAD_SEED))
+    shape = (images.inputs.shape[1], 1, 1)
+    data = labelled("head", images.inputs, given, true, image_shape=shape, mean=(0.0,), std=(1.0,))
+    return judge(data, percentile, method="odd", model="hidden_head", seed=HEAD_SEED, **HEAD)

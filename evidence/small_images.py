@@ -1,0 +1,80 @@
+"""MNIST and Fashion-MNIST: their official files, and the noise they were run with."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evidence.labels import Labels, confuse, replace_some
+from oddly.errors import InputError
+
+EXAMPLES, DRAW_SEED = 6_000, 5
+
+
+@dataclass(frozen=True)
+class Images:
+    """A held-out set and the noise it was run with."""
+
+    classes: tuple[str, ...]
+    confused: Mapping[int, int]
+    """Which class 30 % of these are called."""
+    kinds: tuple[str, ...]
+    seeds: int
+    seed: int
+    """Of the noise; the run's is added."""
+    cleanlab: bool = False
+
+
+CLOTHES = "tshirt trouser pullover dress coat sandal shirt sneaker bag boot"
+SETS = {
+    "fashion": Images(
+        classes=tuple(CLOTHES.split()),
+        confused={0: 6, 6: 0, 2: 4, 4: 2, 5: 7, 7: 9},
+        kinds=("uniform10", "uniform20", "uniform40", "asymmetric30", "clean"),
+        seeds=3,
+        seed=1000,
+        cleanlab=True,
+    ),
+    "mnist": Images(
+        classes=tuple(f"d{digit}" for digit in range(10)),
+        confused={4: 9, 7: 1, 3: 8, 5: 6, 9: 4, 2: 7},
+        kinds=("uniform5", "uniform10", "uniform20", "uniform40", "asymmetric30", "clean"),
+        seeds=2,
+        seed=50,
+    ),
+}
+
+
+def read(folder: Path) -> tuple[NDArray[np.uint8], Labels]:
+    """Images (N, 28, 28) and their labels (N,)."""
+    if (folder / "0.json").exists():
+        digits = [json.loads((folder / f"{k}.json").read_text())["data"] for k in range(10)]
+        parts = [np.array(one).reshape(-1, 28, 28) for one in digits]
+        labels = np.repeat(np.arange(10), [len(part) for part in parts])
+        return (255 * np.concatenate(parts)).round().astype(np.uint8), labels
+    images = read_idx(folder, "train-images-idx3-ubyte")
+    return images, read_idx(folder, "train-labels-idx1-ubyte").astype(np.int64)
+
+
+def read_idx(folder: Path, name: str) -> NDArray[np.uint8]:
+    """An IDX file: two zeros, the type (8: bytes), the number of axes, their lengths, the bytes."""
+    packed = folder / f"{name}.gz"
+    if not packed.exists() and not (folder / name).exists():
+        raise InputError(f"{packed} is not there; FOLDER must hold the official files")
+    content = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+    content = content or (folder / name).read_bytes()
+    shape = np.frombuffer(content, ">i4", content[3], offset=4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
+
+
+def give_labels(kind: str, true: Labels, images: Images, seed: int) -> Labels:
+    rng = np.random.default_rng(images.seed + seed)
+    if kind.startswith("uniform"):
+        return replace_some(true, 10, int(kind.removeprefix("uniform")) / 100, rng)
+    return confuse(true, images.confused, 0.3, rng) if kind == "asymmetric30" else true
