@@ -51,10 +51,13 @@ def test_a_network_that_has_hardly_learnt_is_told_of_once(tmp_path: Path) -> Non
     """Two epochs remove two thirds of the digits, most of them rightly labelled."""
     run, notes = digits_notes(tmp_path, epochs=2)
     assert run.summary["removed_fraction"] > 0.5 and run.summary["precision"] < 0.6
-    assert notes[1] == run.summary["doubt"] and notes[1].startswith("the network has hardly learnt")
+    assert notes[1].startswith("the network has hardly learnt")
+    numbers = re.compile(r"[\d,.]*\d")  # at the end there are others: later looks re-admit some
+    assert numbers.sub("", notes[1]) == numbers.sub("", run.summary["doubt"])
     assert run.summary["contrast"] < LEARNT
     assert not any("more than half" in note for note in notes)  # which would say it again
-    assert run.doubt == notes[1].replace("the", "The", 1) + "." and "(.doubt)" in repr(run)
+    assert run.doubt == run.summary["doubt"].replace("the", "The", 1) + "."
+    assert "(.doubt)" in repr(run)
 
 
 def test_a_network_that_has_learnt_is_not_doubted(tmp_path: Path) -> None:
