@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.learnt import LEARNT, SOUND, VAGUE
+from oddly.core.learnt import LEARNT, SOUND, SURE, VAGUE
 from tests.test_docs import ROOT, stored
 
 STORED = stored("contrast_runs.json")
@@ -52,13 +52,14 @@ def test_the_table_is_what_is_stored() -> None:
 
 
 def test_the_rule_is_the_one_that_was_measured() -> None:
-    assert STORED["rule"] == {"sound": SOUND, "learnt": LEARNT, "vague": VAGUE}
+    assert STORED["rule"] == {"sound": SOUND, "learnt": LEARNT, "vague": VAGUE, "sure": SURE}
     rule = f"{LEARNT:g} + {VAGUE:g} times the share of labels that look"
     assert rule in " ".join(PAGE.split())
     for run in STORED["runs"]:
         below = run["contrast"] < run["needed"] and run["removed"] > 0
         assert run["doubted"] == below, run["training"]
-        assert run["needed"] >= LEARNT
+        assert LEARNT <= run["needed"] <= SURE
+    assert f"From {SURE:.1f} on it is trusted in any case" in PAGE
 
 
 def test_none_of_the_recordings_is_doubted() -> None:

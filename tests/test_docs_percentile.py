@@ -44,8 +44,8 @@ def test_what_the_mixture_expects() -> None:
 
 def test_what_is_lost_and_missed() -> None:
     gains = [r["now"]["f1"] - r["before"]["f1"] for r in RUNS if "f1" in r["now"]]
-    assert sum(gain < 0 for gain in gains) == 5
-    assert f"Five rows lose, up to {short(-min(gains))}:" in SECTION
+    assert sum(gain < 0 for gain in gains) == 7 and sum(-0.001 < gain < 0 for gain in gains) == 3
+    assert f"Seven rows lose, up to {short(-min(gains))}:" in SECTION
     assert len(RUNS) - len(PURE) == 6 and "but for the six in which" in SECTION
     two = sorted((r["now"] for r in RUNS if "uniform 2 %" in r["case"]), key=lambda r: r["f1"])
     f1s, bests = ([f"{run[k]:.2f}"[1:] for run in two] for k in ("f1", "best_f1"))
@@ -53,7 +53,8 @@ def test_what_is_lost_and_missed() -> None:
     (five,) = [r["now"] for r in RUNS if "uniform 5 %" in r["case"] and "CIFAR-10" in r["case"]]
     assert f"{five['f1']:.2f}"[1:] + " where " + f"{five['best_f1']:.2f}"[1:] + " is" in SECTION
     kept = [run["now"] for run in RUNS if run["expected_f1"] >= 0.97]
-    assert max(f"{run['best_f1'] - run['f1']:.2f}"[1:] for run in kept) == ".03"
+    most = max(f"{run['best_f1'] - run['f1']:.2f}"[1:] for run in kept)
+    assert f"stays, which costs {most} at most" in SECTION
 
 
 def test_how_far_the_noise_rate_is_off() -> None:
