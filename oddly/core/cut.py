@@ -45,6 +45,7 @@ def cut_by_sentinels(
     num_classes: int,
     target_precision: float | None = None,
     trust: float = 1.0,
+    named: bool = False,
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
@@ -52,10 +53,10 @@ def cut_by_sentinels(
     random; human confusions hide better.
 
     A percentile gives recall away where right and wrong labels hardly overlap: there the cut goes
-    down into the valley between them. It gives most right labels away where a network has
-    hardly learnt (`trust` 0): there no more go than the sentinels' upper half says are wrong, and
-    none where that would be nearly all. Between, `trust` says how far to go beyond that half.
-    `target_precision` takes the place of the percentile.
+    down into the valley between them, unless somebody `named` the percentile. It gives most right
+    labels away where a network has hardly learnt (`trust` 0): there no more go than the sentinels'
+    upper half says are wrong, and none where that would be nearly all. Between, `trust` says how
+    far to go beyond that half. `target_precision` takes the place of the percentile.
     """
     ordered = known_in_order(scores)
     threshold, rate = settle(ordered, sentinels, percentile, num_classes)
@@ -68,7 +69,7 @@ def cut_by_sentinels(
         threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
     elif trust < 1:
         rate = min(rate, believed)
-    else:
+    elif not named:
         threshold = lower_into_valley(ordered, threshold, float(sentinels.losses.median()))
         rate = _share_above(ordered, threshold)
     if trust < 1:

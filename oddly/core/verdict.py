@@ -227,13 +227,13 @@ def judge_by_sentinels(
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
-    believed = trust(learnt, needed)
+    believed, named = trust(learnt, needed), percentile is not None
     if percentile is None and (believed < 1 or target_precision is not None):
         percentile = usual
     elif percentile is None:
         percentile = choose_percentile(examples, counterfactual, num_classes)
     threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision, believed
+        examples.scores, counterfactual, percentile, num_classes, target_precision, believed, named
     )
     if target_precision is not None:
         percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))

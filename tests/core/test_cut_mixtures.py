@@ -46,6 +46,19 @@ def test_noise_rate_and_threshold_agree_also_where_right_and_wrong_overlap(
     assert drawn.threshold <= cut + 0.02
 
 
+def test_a_percentile_that_somebody_named_is_where_the_cut_is() -> None:
+    """Right and wrong lie six deviations apart; a third of the wrong ones is to be kept."""
+    drawn = draw_mixture(0.3, 100)
+    free, named = (
+        cut_by_sentinels(drawn.scores, drawn.sentinels, 33.0, 100, named=named)[0]
+        for named in (False, True)
+    )
+    assert free < 1 < named
+    assert float((drawn.scores[drawn.wrong] >= named).float().mean()) == pytest.approx(
+        0.67, abs=0.02
+    )
+
+
 @pytest.mark.parametrize("percentile", [0.0, 2.0, 10.0, 40.0])
 def test_no_more_wrong_ones_are_kept_than_the_percentile_allows(percentile: float) -> None:
     assert 1 - draw_mixture(0.3, 3, percentile).recall <= percentile / 100 + 0.02
