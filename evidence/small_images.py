@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from evidence.labels import Labels, confuse, replace_some
+from oddly.data.noise import instance
 from oddly.errors import InputError
 
 EXAMPLES, DRAW_SEED = 6_000, 5
@@ -31,12 +33,13 @@ class Images:
     cleanlab: bool = False
 
 
+RANDOM, BY_IMAGE = ("uniform10", "uniform20", "uniform40"), ("instance20", "instance40")
 CLOTHES = "tshirt trouser pullover dress coat sandal shirt sneaker bag boot"
 SETS = {
     "fashion": Images(
         classes=tuple(CLOTHES.split()),
         confused={0: 6, 6: 0, 2: 4, 4: 2, 5: 7, 7: 9},
-        kinds=("uniform10", "uniform20", "uniform40", "asymmetric30", "clean"),
+        kinds=(*RANDOM, "asymmetric30", *BY_IMAGE, "clean"),
         seeds=3,
         seed=1000,
         cleanlab=True,
@@ -44,7 +47,7 @@ SETS = {
     "mnist": Images(
         classes=tuple(f"d{digit}" for digit in range(10)),
         confused={4: 9, 7: 1, 3: 8, 5: 6, 9: 4, 2: 7},
-        kinds=("uniform5", "uniform10", "uniform20", "uniform40", "asymmetric30", "clean"),
+        kinds=("uniform5", *RANDOM, "asymmetric30", *BY_IMAGE, "clean"),
         seeds=2,
         seed=50,
     ),
@@ -73,8 +76,18 @@ def read_idx(folder: Path, name: str) -> NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * len(shape)).reshape(shape)
 
 
-def give_labels(kind: str, true: Labels, images: Images, seed: int) -> Labels:
+def give_labels(
+    kind: str, true: Labels, images: Images, seed: int, pixels: NDArray[np.uint8] | None = None
+) -> Labels:
+    """Wrong ones among the true; `pixels` (N, 28, 28) for noise that depends on the image."""
     rng = np.random.default_rng(images.seed + seed)
     if kind.startswith("uniform"):
         return replace_some(true, 10, int(kind.removeprefix("uniform")) / 100, rng)
+    if kind.startswith("instance"):
+        assert pixels is not None
+        generator = torch.Generator().manual_seed(images.seed + seed)
+        share, shown = int(kind.removeprefix("instance")) / 100, torch.from_numpy(pixels[:, None])
+        mean, std = (float(each) / 255 for each in (pixels.mean(), pixels.std()))
+        given = instance(torch.from_numpy(true), 10, share, generator, shown, (mean,), (std,))
+        return given.numpy()
     return confuse(true, images.confused, 0.3, rng) if kind == "asymmetric30" else true
