@@ -1,0 +1,104 @@
+"""The cut with the valley below it and without: valley_digits.json.
+
+    python -m evidence.valley      # 48 trainings; a quarter of an hour on a core
+
+On the digits that come with the installation. A training is judged twice, by the same scores:
+with `lower_into_valley`, and with a stand-in that leaves the threshold where it is.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+
+from evidence.again import Cells, Row, Table, main, make, options
+from evidence.engine_runs import Judged, judge
+from evidence.figures import figures, rounded
+from evidence.small_trainings import RESNET, SCRATCH, WRN
+from oddly.core import Verdict, cut, denoiser
+from oddly.core.sentinels import Scored
+from oddly.core.verdict import judge_by_sentinels
+from oddly.data import DataOptions, load_data
+from oddly.data.base import LabelledData
+from oddly.data.noise import add_noise
+
+NETWORKS: dict[str, dict[str, Any]] = {WRN: {}, RESNET: {**SCRATCH, "batch_size": 64}}
+"""The options of each; the first is the data's own recipe."""
+NOISES = (
+    *(("instance", rate) for rate in (20, 30, 40)),
+    *(("uniform", rate) for rate in (20, 40)),
+    *(("pair", rate) for rate in (20, 40)),
+    ("clean", 0),
+)
+SEEDS = (0, 1, 2)
+FOUND = ("removed", "f1", "precision", "recall")
+
+
+def load(kind: str, rate: int, seed: int) -> LabelledData:
+    """Digits, noisy as `oddly train --seed` makes them."""
+    data = load_data("digits", DataOptions())
+    if not rate:
+        return data
+    return add_noise(data, kind, rate / 100, torch.Generator().manual_seed(seed))
+
+
+def stay(ordered: Tensor, threshold: float, height: float) -> float:
+    """In the place of `lower_into_valley`."""
+    return threshold
+
+
+def judge_twice(data: LabelledData, **asked: Any) -> tuple[Judged, Verdict]:
+    """A training's verdict, and what it would have been without the valley."""
+    others: list[Verdict] = []
+
+    def judge_both(examples: Scored, *rest: Any) -> Verdict:
+        copied = Scored(*(column.clone() for column in examples))  # scores are shifted in place
+        with mock.patch.object(cut, "lower_into_valley", stay):
+            others.append(judge_by_sentinels(copied, *rest))
+        return judge_by_sentinels(examples, *rest)
+
+    with mock.patch.object(denoiser, "judge_by_sentinels", judge_both):
+        judged = judge(data, None, method="odd", **asked)
+    (other,) = others
+    return judged, other
+
+
+def make_row(kind: str, rate: int, network: str, seed: int) -> Row:
+    judged, without = judge_twice(load(kind, rate, seed), seed=seed, **NETWORKS[network])
+    verdict, wrong, _ = judged
+    found = {
+        name: figures(one.keep.numpy(), one.scores.numpy(), wrong)
+        for name, one in (("without", without), ("with", verdict))
+    }
+    return {
+        "wrong": rounded(wrong.mean()),
+        "epoch": verdict.epoch,
+        "percentile": verdict.percentile,
+        "contrast": round(verdict.contrast or 0.0, 2),
+        "needed": round(verdict.contrast_needed or 0.0, 2),
+        "doubted": verdict.tell_doubt() is not None,
+        "best_f1": found["with"].get("best_f1"),
+        **{name: {key: one[key] for key in FOUND if key in one} for name, one in found.items()},
+    }
+
+
+def cells() -> Cells:
+    for kind, rate in NOISES:
+        for network in NETWORKS:
+            for seed in SEEDS:
+                labels = f"{kind} {rate} %" if rate else kind
+                name = {"labels": labels, "network": network, "seed": seed}
+                yield name, partial(make_row, kind, rate, network, seed)
+
+
+def run() -> None:
+    args = options(__doc__).parse_args()
+    make(Table("valley_digits.json", "rows"), cells(), args)
+
+
+if __name__ == "__main__":
+    main(run)
