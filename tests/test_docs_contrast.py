@@ -79,7 +79,7 @@ def test_of_those_held_out_the_right_ones_are_doubted() -> None:
     for words in (
         f"Of all {len(runs)} runs in the file, {len(bad)} lost more than a fifth",
         f"and {sum(bad)} of these are doubted; {len(good)} lost less than a tenth",
-        f"and {sum(good)} of these are (",
+        f"and {sum(good)} of these is (",
     ):
         assert words in text
     for run in runs:

@@ -9,7 +9,7 @@ from oddly.core.cut import share_of_vague
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
 LEARNT = 6.5  # contrast without which no network is believed, …
 VAGUE = 13.0  # … more, times the share of labels that look wrong but not wholly random, …
-SURE = 9.0  # … and from which on every one is, whatever the share
+SURE = 8.5  # … and from which on every one is, whatever the share
 HARDLY = 0.9  # of the needed contrast: below it nothing is made of the sentinels' lower half
 MOST = 0.5  # of the examples removed: more than most people's labels deserve
 # Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".

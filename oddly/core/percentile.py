@@ -18,6 +18,7 @@ from oddly.core.sentinels import ENOUGH, Scored
 VAGUE, RANDOM = 0.82, 0.87  # estimated F1 below which noise is not taken for random, and from which
 FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
 LEAST, MOST = 8.0, 15.0  # bounds of that percentile
+MEANT = 1 / 4  # of the suspicious look wholly random; with fewer the mixture says nothing
 ONE_PAIR = 1 / 3  # of what a higher cut would spare: too many of one label and rival to be chance
 
 
@@ -29,14 +30,17 @@ def choose_percentile(examples: Scored, sentinels: Counterfactual, num_classes: 
     the fewer are wrong. Noise is random where the mixture of right labels and sentinels expects
     a good F1: by what people confuse it is 0.80 at most. That mixture's own best cut bounds the
     percentile: where few right labels score high, there is nothing to win. Nor does it rise where
-    it would mostly spare one pair of label and rival: that is a confusion beside the random noise.
+    it would mostly spare one pair of label and rival, a confusion beside the random noise, or where
+    hardly any of the suspicious look as random as the upper half of the sentinels: the mixture is
+    then made of a few strays.
     """
     usual = PERCENTILES["sentinels"]
     ordered = known_in_order(examples.scores)
-    best = estimate_mixture(ordered, sentinels.losses, num_classes).best_cut()
-    if best.f1 >= ENOUGH:
-        return usual  # hardly any overlap, nothing to win
+    mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     threshold, rate = settle(ordered, sentinels, usual, num_classes)
+    best = mixture.best_cut()
+    if best.f1 >= ENOUGH or mixture.rate < MEANT * rate:
+        return usual  # hardly any overlap, so nothing to win; or hardly any mixture
     for_random = min(max(FEW_WRONG - FALL * rate, LEAST), MOST)
     share = min(max((best.f1 - VAGUE) / (RANDOM - VAGUE), 0.0), 1.0)
     bound = float(sentinels.percentile_of(torch.tensor([best.threshold])))

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual
+from oddly.core import percentile as module
 from oddly.core.cut import correct_percentile, estimate_mixture, known_in_order, original_percentile
 from oddly.core.percentile import choose_percentile
 from oddly.core.sentinels import Scored
@@ -111,6 +112,19 @@ def test_a_doubted_verdict_keeps_the_usual_one() -> None:
     drawn = draw_mixture(0.2, 10, apart=1.0)
     doubted = judge(drawn, None)
     assert doubted.hardly_learnt and doubted.percentile == 6.0
+
+
+def test_two_that_look_random_among_many_confusions_are_no_mixture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """300 wrong labels below nearly all sentinels, two above their median: a good F1 of nothing."""
+    places = (torch.arange(300) + 0.5) / 300
+    sentinels = Counterfactual.from_losses(3 + 0.6 * torch.special.ndtri(places), "sentinels")
+    confused = 1.9 + 0.25 * torch.special.ndtri(places)
+    scores = torch.cat((torch.linspace(-5, -1, 1000), confused, torch.tensor([3.2, 3.4])))
+    assert choose_percentile(scored(scores), sentinels, 10) == 6.0
+    monkeypatch.setattr(module, "MEANT", 0.0)
+    assert choose_percentile(scored(scores), sentinels, 10) > 12
 
 
 def test_sentinels_that_are_few() -> None:
