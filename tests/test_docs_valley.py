@@ -70,3 +70,37 @@ def test_where_it_does_not_help() -> None:
 
 def test_what_a_valley_is() -> None:
     assert SHALLOW == 0.8 and "less than four fifths of the density" in SECTION
+
+
+RECORDED: list[dict[str, Any]] = stored("valley_recordings.json")["runs"]
+
+
+def test_the_recordings_that_changed() -> None:
+    def said(run: dict[str, Any]) -> tuple[Any, Any]:
+        return tuple((run[k].get("f1"), run[k]["removed"]) for k in ("before", "now"))
+
+    changed = [run for run in RECORDED if len(set(said(run))) > 1]
+    changed.sort(key=lambda run: run["before"]["f1"] - run["now"]["f1"])
+    table = rows("docs/default.md", "| recorded training | F1, rule before |")
+    for row, run in zip(table, changed, strict=True):
+        figures = [short(run["before"]["f1"]), short(run["now"]["f1"]), short(run["best_f1"])]
+        doubts = ", ".join("yes" if run[k]["doubted"] else "no" for k in ("before", "now"))
+        assert row == [run["case"], *figures, doubts]
+    gains = {run["case"]: run["now"]["f1"] - run["before"]["f1"] for run in changed}
+    better = sum(gain > 0 for gain in gains.values())
+    assert f"of {len(RECORDED)} trainings at E" in SECTION
+    told = f"{len(changed)} changed, {better} for the better and {len(changed) - better} for the"
+    assert told in SECTION
+    trusted = [run for run in changed if not run["now"]["doubted"]]
+    assert len(changed) - len(trusted) == 1
+    assert max(-gains[run["case"]] for run in trusted) < 0.0125
+    assert ".012 at most but for one training that is doubted" in SECTION
+
+
+def test_how_often_the_interval_held_the_truth() -> None:
+    trusted = [run for run in RECORDED if not run["now"]["doubted"]]
+    held = []
+    for rule in ("before", "now"):
+        intervals = [(run[rule]["noise_estimate"], run["error_rate"]) for run in trusted]
+        held.append(sum(low <= wrong <= high for (_, low, high), wrong in intervals))
+    assert f"in {held[1]} of the {len(trusted)} that are not doubted ({held[0]} before)" in SECTION
