@@ -61,11 +61,8 @@ def test_where_it_does_not_help() -> None:
     told = f"{doubted} of these {len(pairs)} verdicts are doubted"
     assert f"{told}, and in the other {len(pairs) - doubted} no valley lies" in SECTION
     assert all(run["with"] == run["without"] for run in RUNS if run["doubted"])
-    (close,) = [run for run in RUNS if run["doubted"] and run["labels"] == "instance 40 %"]
-    named = f"{close['labels']} with {close['network']} and seed {close['seed']}"
-    contrast = f"a contrast of {close['contrast']:.2f} where {close['needed']:.2f} is needed"
-    f1s = f"F1 {short(close['with']['f1'])} where {short(close['best_f1'])} is possible"
-    assert f"{named} has {contrast}, and {f1s}" in SECTION
+    assert min(run["best_f1"] - run["with"]["f1"] for run in pairs) > 0.08
+    assert "There F1 is far from what is possible" in SECTION
 
 
 def test_what_a_valley_is() -> None:
