@@ -6,6 +6,7 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.cut import SHALLOW
+from oddly.core.learnt import SURE
 from tests.test_docs import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("valley_digits.json")["rows"]
@@ -66,6 +67,7 @@ def test_where_it_does_not_help() -> None:
 
 
 def test_what_a_valley_is() -> None:
+    assert all(run["needed"] <= SURE for run in RUNS)
     assert SHALLOW == 0.8 and "less than four fifths of the density" in SECTION
 
 

@@ -61,19 +61,19 @@ def cut_by_sentinels(
     ordered = known_in_order(scores)
     threshold, rate = settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
-    believed = mixture.rate + trust * max(rate - mixture.rate, 0.0)
     if target_precision is not None:
         # Human confusions hide below the upper half, some right labels lie above the cut: the
         # truth is between the two estimates. Out of reach means to remove nothing.
         likely = mixture._replace(rate=(rate + mixture.rate) / 2)
-        threshold = min(likely.cut_for(target_precision), float(ordered[-1]) + 1)
-    elif trust < 1:
-        rate = min(rate, believed)
+        threshold = min(likely.cut_for(target_precision), _above(scores))
     elif not named:
         threshold = lower_into_valley(ordered, threshold, float(sentinels.losses.median()))
         rate = _share_above(ordered, threshold)
     if trust < 1:
-        threshold = max(threshold, _cut_off(ordered, 0.0 if mixture.hopeless else believed))
+        most = mixture.rate + trust * max(rate - mixture.rate, 0.0)
+        rate = min(rate, most) if target_precision is None else rate
+        most = 0.0 if mixture.hopeless else most
+        threshold = max(threshold, _cut_off(ordered, most) if most else _above(scores))
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
     error = 2 * _standard_error(rate, len(ordered))
     # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
@@ -121,7 +121,10 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     distances = (grid[:, None] - few) / (SMOOTHING * (height - middle))
     density = distances.square().mul(-0.5).exp().mean(1)
     hills = torch.minimum(density.cummax(0).values, density.flip(0).cummax(0).values.flip(0))
-    depth = density / hills.clamp(min=1e-30)
+    hills = hills.clamp(min=1e-30)
+    # So many examples make a hill: fewer of them leave deeper gaps by chance.
+    chance = 2 / (hills * len(ordered)).sqrt()
+    depth = density / hills + (chance - (1 - SHALLOW)).clamp(min=0)
     slopes = density.diff()
     bottoms = torch.zeros(VALLEY_GRID, dtype=torch.bool)
     bottoms[1:-1] = (slopes[:-1] <= 0) & (slopes[1:] >= 0)
@@ -234,7 +237,13 @@ def known_in_order(scores: Tensor) -> Tensor:
 def _cut_off(ordered: Tensor, share: float) -> float:
     """The threshold that no more than this share of ascending scores reaches, ties aside."""
     kept = math.ceil((1 - share) * len(ordered))
-    return float(ordered[kept]) if kept < len(ordered) else float(ordered[-1]) + 1
+    return float(ordered[kept]) if kept < len(ordered) else _above(ordered)
+
+
+def _above(scores: Tensor) -> float:
+    """A threshold that none of the scores reaches."""
+    highest = scores[scores.isfinite()].max().float()
+    return float(highest.nextafter(torch.tensor(math.inf)))
 
 
 def _share_above(ordered: Tensor, threshold: float) -> float:

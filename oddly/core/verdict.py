@@ -228,7 +228,7 @@ def judge_by_sentinels(
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
     believed, named = trust(learnt, needed), percentile is not None
-    if percentile is None and (believed < 1 or target_precision is not None):
+    if percentile is None and target_precision is not None:
         percentile = usual
     elif percentile is None:
         percentile = choose_percentile(examples, counterfactual, num_classes)

@@ -118,13 +118,11 @@ class Feed:
 
     def judge_now(self, model: nn.Module) -> Verdict:
         """The verdict, if need be by what was seen until training was broken off."""
-        if (
-            self.denoiser.verdict is None and count_ranks() > 1
-        ):  # the others may be gone: no waiting
+        early = self.denoiser.verdict is None
+        if early and count_ranks() > 1:  # the others may be gone: no waiting
             raise InputError(
                 "judge_now is for training in one process: with several, go on from a checkpoint"
             )
-        early = self.denoiser.verdict is None
         verdict = self.denoiser.judge_now(model)
         if early and (doubt := verdict.tell_doubt()):
             warn_user(doubt)

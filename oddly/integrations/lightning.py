@@ -53,17 +53,18 @@ class Denoise(Callback):
     @property
     def verdict(self) -> Verdict | None:
         """None before E."""
+        if os.getpid() == self._home and self._left.exists():  # newer: a fit that begins removes it
+            return Verdict.from_state(torch.load(self._left, map_location="cpu", weights_only=True))
         if self._feed:
             return self._feed.denoiser.verdict
         state = self._saved["denoiser"]["verdict"] if self._saved else None
-        if os.getpid() == self._home and self._left.exists():
-            state = torch.load(self._left, map_location="cpu", weights_only=True)
         return state and Verdict.from_state(state)
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
         self._stage, self._active = stage, False
         if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
             return  # a few batches, to debug, are no training to judge labels by
+        self._left.unlink(missing_ok=True)
         if trainer.reload_dataloaders_every_n_epochs:
             raise InputError("Denoise follows one loader: reload_dataloaders_every_n_epochs=0")
         # Lightning goes on where this Trainer's last fit ended, with an epoch's first batch.
@@ -83,7 +84,8 @@ class Denoise(Callback):
         if (source := _find_source(trainer)) is not None:
             vars(source).pop("dataloader", None)
         if os.getpid() != self._home and trainer.is_global_zero and stage == "fit" and self.verdict:
-            torch.save(self.verdict.state_dict(), self._left)
+            torch.save(self.verdict.state_dict(), half := self._left.with_suffix(".half"))
+            half.replace(self._left)
 
     def on_exception(self, trainer: Any, model: Any, exception: BaseException) -> None:
         if self._feed and self._active and isinstance(exception, INTERRUPTIONS):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from oddly.core import Denoiser, Verdict
@@ -130,8 +131,10 @@ class ODD(Method):
         left = ~context.contradicted.cpu()
         if context.decided is not None:
             left |= context.decided.cpu()
-        before = self.denoiser.verdict.keep
+        before, classes = self.denoiser.verdict.keep, self.denoiser.verdict.labels.long() + 1
         keep = before & left
+        stay = torch.bincount(classes[keep], minlength=int(classes.max()) + 1)
+        keep |= before & (stay == 0)[classes]  # a class of nothing else is better than none
         if 2 * int(keep.count_nonzero()) > int(before.count_nonzero()):  # else too few would stay
             context.sampler.set_keep(keep)
 

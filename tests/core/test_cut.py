@@ -11,6 +11,7 @@ from torch import Tensor
 from oddly.core import cut as module
 from oddly.core.cut import (
     Mixture,
+    _above,
     correct_percentile,
     estimate_mixture,
     lower_into_valley,
@@ -190,6 +191,20 @@ def test_strays_far_above_do_not_hide_the_valley() -> None:
     found = lower_into_valley(torch.cat((hills.sort().values, strays)), 2.1, height=2.0)
     assert 0.2 < found < 0.8
     assert lower_into_valley(torch.cat((hill(-3, 999), strays)), 1.5, height=2.0) == 1.5
+
+
+@pytest.mark.parametrize(("count", "moves"), [(3, False), (12, False), (120, True)])
+def test_a_few_examples_are_no_hill(count: int, moves: bool) -> None:
+    """Fewer than a dozen within the smoothing leave gaps as deep by chance."""
+    ordered = torch.cat((hill(-1.2, 700), hill(2, count, 0.8))).sort().values
+    assert (lower_into_valley(ordered, 2.1, height=2.0) < 2.1) == moves
+
+
+def test_a_threshold_that_none_reaches() -> None:
+    """However large the highest is, and though a sample may lack it."""
+    for highest in (0.0, 5.0, 3e8, 1e30):
+        scores = torch.tensor([-1.0, highest, math.nan, highest])
+        assert not (scores >= _above(scores)).any()
 
 
 def test_without_distance_there_is_no_scale() -> None:

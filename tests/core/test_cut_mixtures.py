@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 import torch
 
 from oddly.core import Counterfactual
+from oddly.core import cut as module
 from oddly.core.cut import correct_percentile, cut_by_sentinels, estimate_mixture
 from tests.core.mixtures import draw_mixture
 
@@ -148,6 +150,23 @@ def test_doubt_limits_a_target_precision_too() -> None:
         draw_mixture(0.2, 10, apart=1.0, target_precision=0.3, trust=trust) for trust in (1.0, 0.0)
     )
     assert shy.flagged.float().mean() < 0.8 * bold.flagged.float().mean()
+
+
+@pytest.mark.parametrize(("noise", "apart"), [(0.3, 6.0), (0.1, 3.6), (0.3, 2.0)])
+def test_a_hair_of_trust_moves_hardly_anything(noise: float, apart: float) -> None:
+    """From none to all: never less, and never much more at once."""
+    shares = [
+        float(draw_mixture(noise, 10, apart=apart, trust=k / 50).flagged.float().mean())
+        for k in range(51)
+    ]
+    assert shares == sorted(shares)
+    assert max(b - a for a, b in itertools.pairwise(shares)) < 0.01
+
+
+def test_nothing_is_removed_that_a_sample_did_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PROBED", 200)
+    drawn = draw_mixture(0.2, 10, apart=0.0, trust=0.0)
+    assert not drawn.flagged.any()
 
 
 def test_doubt_never_removes_more() -> None:

@@ -108,7 +108,7 @@ def test_the_verdict_tells_what_was_chosen_and_heeds_what_was_named() -> None:
     assert judge(drawn, None, 0.9).num_removed == judge(drawn, 6.0, 0.9).num_removed
 
 
-def test_a_doubted_verdict_keeps_the_usual_one() -> None:
+def test_where_nothing_stands_out_the_usual_one_is_kept() -> None:
     drawn = draw_mixture(0.2, 10, apart=1.0)
     doubted = judge(drawn, None)
     assert doubted.hardly_learnt and doubted.percentile == 6.0

@@ -313,3 +313,11 @@ def test_the_verdict_of_spawned_processes_reaches_the_one_that_asked(
     reached = torch.load(tmp_path / "parent.pt", weights_only=True)
     assert torch.equal(reached["keep"], whole.verdict.keep)
     assert not list(passing.glob("oddly-*"))  # nothing stays behind
+
+
+def test_a_new_fit_forgets_what_spawned_processes_left(whole: Run) -> None:
+    denoise = Denoise(K)
+    torch.save(whole.verdict.state_dict(), denoise._left)
+    assert denoise.verdict is not None and torch.equal(denoise.verdict.keep, whole.verdict.keep)
+    denoise.setup(make_trainer(denoise), None, "fit")
+    assert denoise.verdict is None and not denoise._left.exists()

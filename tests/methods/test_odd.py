@@ -196,6 +196,20 @@ def test_no_picture_under_two_labels_stays_in_training() -> None:
     assert sorted(context.sampler) == left
 
 
+def test_a_class_of_nothing_but_such_pictures_stays_in_training() -> None:
+    context, labels = make_context(), make_batch().labels
+    method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
+    method.setup(context)
+    context.contradicted = labels == 1
+    run(method, context, 2)
+    assert method.verdict is not None and method.verdict.removed.tolist() == [0]
+    assert sorted(context.sampler) == list(range(1, N))
+    one, *others = (labels == 1).nonzero().flatten()[1:].tolist()  # 0 is removed
+    context.contradicted[one] = False
+    method.leave_copies(context)
+    assert not set(others) & set(context.sampler) and one in set(context.sampler)
+
+
 def test_where_nearly_every_picture_has_two_labels_training_goes_on() -> None:
     context = make_context()
     method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
