@@ -1,4 +1,4 @@
-"""`oddly clean` on images that chose nothing: held_out_fashion.json, held_out_mnist.json.
+"""`oddly clean` on other images than CIFAR: held_out_fashion.json, held_out_mnist.json.
 
     python -m evidence.held_out fashion FOLDER     # 19 rows; 10 minutes on a core of two
     python -m evidence.held_out mnist FOLDER       # 15 rows; 6 minutes

@@ -107,4 +107,4 @@ def test_what_doubted_verdicts_remove_now_is_what_is_stored() -> None:
     assert f"fall from {lost[0]:.0f} to {lost[1]:.0f} % on average" in text
     assert f"rises by {gain:.1f} points on average" in text
     falls = [a["f1"] - b["f1"] for a, b in pairs if a["f1"] is not None]
-    assert "F1 rises or falls by .005 at most" in text and max(falls) < 0.0055
+    assert "F1 rises, or falls by .005 at most" in text and max(falls) < 0.0055

@@ -123,7 +123,7 @@ class Verdict:
         return (
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
-            f" (percentile {self.percentile:g}, {self.counterfactual.source})"
+            f" (aim: percentile {self.percentile:g}, {self.counterfactual.source})"
         )
 
     def tell_doubt(self) -> str | None:
