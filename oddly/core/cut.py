@@ -49,8 +49,8 @@ def cut_by_sentinels(
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
 
-    The rate is the share of examples above the percentile's cut. It speaks of labels that look
-    random; human confusions hide better.
+    The rate is the share of examples above the cut, as far as it is believed. It speaks of labels
+    that look random; human confusions hide better.
 
     A percentile gives recall away where right and wrong labels hardly overlap: there the cut goes
     down into the valley between them, unless somebody `named` the percentile. It gives most right
@@ -104,9 +104,10 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     Where wrong labels differ from right ones, but less than random labels would (they depend on the
     image, or on a class that is taken for another), they make a hill of their own, and a percentile
     of random ones cuts through it. Few sentinels place a percentile roughly, too. A valley is lower
-    than four fifths of the hills on both sides. It is sought down to the middle of what is kept,
-    but not below a score of 0, where the label fits better than its rival: hard classes make hills
-    there. `height`: the sentinels' median, whose distance from that middle says how much to smooth.
+    than four fifths of the hills on both sides, and by more than chance. It is sought down to the
+    middle of what is kept, but not below a score of 0, where the label fits better than its rival:
+    hard classes make hills there. `height`: the sentinels' median, whose distance from that middle
+    says how much to smooth.
     """
     kept = int(torch.searchsorted(ordered, torch.tensor(threshold)))
     if kept in (0, len(ordered)):
@@ -122,7 +123,7 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     density = distances.square().mul(-0.5).exp().mean(1)
     hills = torch.minimum(density.cummax(0).values, density.flip(0).cummax(0).values.flip(0))
     hills = hills.clamp(min=1e-30)
-    # So many examples make a hill: fewer of them leave deeper gaps by chance.
+    # Two standard errors of the examples that make the hill: few leave deep gaps by chance.
     chance = 2 / (hills * len(ordered)).sqrt()
     depth = density / hills + (chance - (1 - SHALLOW)).clamp(min=0)
     slopes = density.diff()
