@@ -67,3 +67,6 @@ def run_huggingface(folder: Path) -> None:
 if __name__ == "__main__":
     parts = {"lightning": run_lightning, "spawn": run_spawn, "huggingface": run_huggingface}
     parts[sys.argv[1]](Path(sys.argv[2]))
+    if torch.distributed.is_initialized():  # threads of gloo's that are left at the end may abort
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
