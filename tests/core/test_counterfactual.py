@@ -147,11 +147,14 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kB on Linux only")
 def test_ten_thousand_classes_run_in_bounded_memory() -> None:
     """4,000 draws take hardly more than 400 do: memory does not grow with their number."""
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) <= 250  # MiB; 10 to 180 were measured, all at once 330
+    grown = []
+    for _ in range(3):  # a busy machine hands out more at times, never less
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY], cwd=ROOT, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        grown.append(int(done.stdout))
+    assert min(grown) <= 150  # MiB; 10 to 180 were measured, all at once: 330
 
 
 @pytest.mark.parametrize("percentile", [0, 0.1, 10, 33.3, 50, 99.9, 100])
