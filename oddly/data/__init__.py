@@ -54,7 +54,8 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
         return _load_file(path, options)
     if "/" in source or source.startswith((".", "~")) or path.suffix.lower() in SUFFIXES:
         raise InputError(f"{shown(source)}: no such file or folder")
-    raise unknown_name("dataset", shown(source), DATASETS)
+    unknown = unknown_name("dataset", shown(source), DATASETS)
+    raise InputError(f"{unknown} (nor is there a file or folder of that name)")
 
 
 def _load_file(path: Path, options: DataOptions) -> LabelledData:

@@ -28,6 +28,7 @@ def test_known_names() -> None:
         ("~/no such folder", "no such file or folder"),
         ("labels.csv", r"labels\.csv: no such file or folder"),
         ("", "unknown dataset ''; known: "),
+        ("photoz", r"unknown dataset 'photoz'; .*\(nor is there a file or folder of that name\)"),
         ("x" * 5000, "unknown dataset 'xxx"),
         ("a\0b", r"unknown dataset 'a\\x00b'"),
     ],
