@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from platform import system
 from typing import Any
 
 from oddly.errors import InputError
@@ -64,7 +65,7 @@ def make(table: Table, cells: Cells, args: argparse.Namespace) -> None:
             print(f"{title(name)}: made before")
             continue
         rows.append(name | work())
-        write_json(out, {**document, "environment": environment()})
+        write_json(out, {**document, "environment": {**environment(), "platform": system()}})
         print(f"{title(name)}: {compare(_find(stored[table.rows], name), rows[-1])}", flush=True)
     print(f"written: {out}")
 

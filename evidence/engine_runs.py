@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -13,7 +15,9 @@ from torch import Tensor
 
 from evidence.features import Features
 from evidence.heads import hidden_head
-from oddly.core import Verdict
+from oddly.core import Verdict, denoiser
+from oddly.core.judging import judge_by_sentinels
+from oddly.core.sentinels import Scored
 from oddly.data.base import LabelledData, Split
 from oddly.data.noise import uniform
 from oddly.engine.build import build
@@ -43,6 +47,24 @@ def judge(data: LabelledData, percentile: float | None, **asked: Any) -> Judged:
                 wrong = (data.train.labels != data.true_labels).numpy()
                 return verdict, wrong, len(data.class_names)
     raise InputError(f"{data.name}: no verdict within {parts.config.epochs} epochs")
+
+
+def judge_twice(
+    data: LabelledData, stand_in: AbstractContextManager[Any], **asked: Any
+) -> tuple[Judged, Verdict]:
+    """A training's verdict, and what it would have been with that patched."""
+    others: list[Verdict] = []
+
+    def judge_both(examples: Scored, *rest: Any) -> Verdict:
+        copied = Scored(*(column.clone() for column in examples))  # scores are shifted in place
+        with stand_in:
+            others.append(judge_by_sentinels(copied, *rest))
+        return judge_by_sentinels(examples, *rest)
+
+    with mock.patch.object(denoiser, "judge_by_sentinels", judge_both):
+        judged = judge(data, None, method="odd", **asked)
+    (other,) = others
+    return judged, other
 
 
 def labelled(name: str, images: Tensor, given: Tensor, true: Tensor, **more: Any) -> LabelledData:

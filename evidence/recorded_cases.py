@@ -70,13 +70,13 @@ HELD_OUT = (
 )
 
 
-def draw_tail(given: Labels) -> Labels:
+def draw_tail(given: Labels, classes: int = 10, ratio: int = TAIL) -> Labels:
     """Places of what stays when each class keeps fewer than the one before."""
     draw, stay = np.random.RandomState(3), []
-    for k in range(10):
+    for k in range(classes):
         places = np.flatnonzero(given == k)
         draw.shuffle(places)
-        stay += list(places[: int(len(places) * TAIL ** (-k / 9))])
+        stay += list(places[: int(len(places) * ratio ** (-k / (classes - 1)))])
     return np.sort(stay)
 
 

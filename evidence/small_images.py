@@ -34,12 +34,13 @@ class Images:
 
 
 RANDOM, BY_IMAGE = ("uniform10", "uniform20", "uniform40"), ("instance20", "instance40")
+BY_RULE = ("next20", "next40")
 CLOTHES = "tshirt trouser pullover dress coat sandal shirt sneaker bag boot"
 SETS = {
     "fashion": Images(
         classes=tuple(CLOTHES.split()),
         confused={0: 6, 6: 0, 2: 4, 4: 2, 5: 7, 7: 9},
-        kinds=(*RANDOM, "asymmetric30", *BY_IMAGE, "clean"),
+        kinds=(*RANDOM, "asymmetric30", *BY_IMAGE, *BY_RULE, "clean"),
         seeds=3,
         seed=1000,
         cleanlab=True,
@@ -47,7 +48,7 @@ SETS = {
     "mnist": Images(
         classes=tuple(f"d{digit}" for digit in range(10)),
         confused={4: 9, 7: 1, 3: 8, 5: 6, 9: 4, 2: 7},
-        kinds=("uniform5", *RANDOM, "asymmetric30", *BY_IMAGE, "clean"),
+        kinds=("uniform5", *RANDOM, "asymmetric30", *BY_IMAGE, *BY_RULE, "clean"),
         seeds=2,
         seed=50,
     ),
@@ -83,6 +84,9 @@ def give_labels(
     rng = np.random.default_rng(images.seed + seed)
     if kind.startswith("uniform"):
         return replace_some(true, 10, int(kind.removeprefix("uniform")) / 100, rng)
+    if kind.startswith("next"):
+        called = {k: (k + 1) % 10 for k in range(10)}
+        return confuse(true, called, int(kind.removeprefix("next")) / 100, rng)
     if kind.startswith("instance"):
         assert pixels is not None
         generator = torch.Generator().manual_seed(images.seed + seed)

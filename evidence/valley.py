@@ -3,7 +3,8 @@
     python -m evidence.valley      # 48 trainings; a quarter of an hour on a core
 
 On the digits that come with the installation. A training is judged twice, by the same scores:
-with `lower_into_valley`, and with a stand-in that leaves the threshold where it is.
+with `lower_into_valley`, and with a stand-in that leaves the threshold where it is. Labels that are
+wrong by a rule are not looked for either time: `evidence.one_way` does that.
 """
 
 from __future__ import annotations
@@ -16,12 +17,10 @@ import torch
 from torch import Tensor
 
 from evidence.again import Cells, Row, Table, main, make, options
-from evidence.engine_runs import Judged, judge
+from evidence.engine_runs import judge_twice
 from evidence.figures import figures, rounded
 from evidence.small_trainings import RESNET, SCRATCH, WRN
-from oddly.core import Verdict, cut, denoiser
-from oddly.core.sentinels import Scored
-from oddly.core.verdict import judge_by_sentinels
+from oddly.core import cut, judging
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.data.noise import add_noise
@@ -51,24 +50,11 @@ def stay(ordered: Tensor, threshold: float, height: float) -> float:
     return threshold
 
 
-def judge_twice(data: LabelledData, **asked: Any) -> tuple[Judged, Verdict]:
-    """A training's verdict, and what it would have been without the valley."""
-    others: list[Verdict] = []
-
-    def judge_both(examples: Scored, *rest: Any) -> Verdict:
-        copied = Scored(*(column.clone() for column in examples))  # scores are shifted in place
-        with mock.patch.object(cut, "lower_into_valley", stay):
-            others.append(judge_by_sentinels(copied, *rest))
-        return judge_by_sentinels(examples, *rest)
-
-    with mock.patch.object(denoiser, "judge_by_sentinels", judge_both):
-        judged = judge(data, None, method="odd", **asked)
-    (other,) = others
-    return judged, other
-
-
 def make_row(kind: str, rate: int, network: str, seed: int) -> Row:
-    judged, without = judge_twice(load(kind, rate, seed), seed=seed, **NETWORKS[network])
+    no_valley = mock.patch.object(cut, "lower_into_valley", stay)
+    with mock.patch.object(judging, "find_one_way", return_value=()):
+        data, asked = load(kind, rate, seed), NETWORKS[network]
+        judged, without = judge_twice(data, no_valley, seed=seed, **asked)
     verdict, wrong, _ = judged
     found = {
         name: figures(one.keep.numpy(), one.scores.numpy(), wrong)

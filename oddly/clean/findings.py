@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from oddly.core.verdict import FEWEST_EXAMPLES
+from oddly.core.judging import FEWEST_EXAMPLES
 from oddly.errors import InputError
 from oddly.records import DECIDED, SAME_PICTURE, Run, about_formulas, has_reason, read_twins
 
@@ -32,6 +32,8 @@ class Findings:
     """How far wrong and right labels lay apart; None where no or too few labels were planted."""
     doubt: str | None
     """Why none of this is to be trusted, where the network has hardly learnt."""
+    by_rule: str | None
+    """That labels seem to have gone wrong by a rule."""
     classes: Sequence[tuple[str, int, int]]
     """Name, suspects, images; the largest share of a class first."""
     mostly_suspect: Sequence[tuple[str, int, int]]
@@ -88,6 +90,7 @@ def summarise(run: Run) -> Findings:
         estimated_noise=run.summary.get("estimated_noise"),
         contrast=run.summary.get("contrast"),
         doubt=run.summary.get("doubt"),
+        by_rule=run.summary.get("by_rule"),
         classes=classes[:LISTED],
         mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],

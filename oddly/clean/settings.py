@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
+from oddly.core.judging import FEWEST_EXAMPLES
 from oddly.core.rule import SMALLEST
 from oddly.core.sentinels import how_many
-from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.data.files import choose_recipe
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe

@@ -143,6 +143,8 @@ def _describe(findings: Findings) -> list[str]:
     if findings.doubt:
         lines[0] += ", but do not trust it:"
         lines.append(findings.doubt)
+    if findings.by_rule:
+        lines.append(findings.by_rule)
     if findings.readmitted:
         lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
     if findings.decided:

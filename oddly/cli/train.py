@@ -40,6 +40,8 @@ def _show(run: Run, json: bool) -> None:
         print(json_format.dumps(run.summary))
         return
     print_table(summary_table([run]))
+    if run.by_rule:
+        say(run.by_rule)
     if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
         say(run.doubt)
         if better := _better_command(run.config, run.data_root):

@@ -1,18 +1,19 @@
 """The algorithm.
 
 Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
-warn, cut, sentinels, percentile, confusion, learnt, wrong_label, verdict, stopwatch, denoiser,
-loader.
+warn, cut, sentinels, percentile, confusion, one_way, learnt, wrong_label, verdict, judging,
+stopwatch, denoiser, loader.
 """
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.denoiser import Denoiser
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
+from oddly.core.judging import judge
 from oddly.core.ledger import LossLedger
 from oddly.core.loader import denoise
 from oddly.core.sampler import KeepSampler
-from oddly.core.verdict import Verdict, judge
+from oddly.core.verdict import Verdict
 
 __all__ = [
     "Counterfactual",

@@ -13,6 +13,7 @@ from oddly.core.backlog import Backlog
 from oddly.core.counterfactual import Counterfactual, draw_losses, plain_losses
 from oddly.core.head import find_head
 from oddly.core.indexed import IndexedDataset
+from oddly.core.judging import judge, judge_by_sentinels
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
 from oddly.core.ranks import anywhere, count_ranks, merge_latest, merge_mean
@@ -20,7 +21,7 @@ from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
-from oddly.core.verdict import Verdict, judge, judge_by_sentinels
+from oddly.core.verdict import Verdict
 from oddly.core.warn import PASSES, warn_unclosed, warn_unless_kept, warn_unseen
 from oddly.core.wrong_label import WrongLabels
 from oddly.errors import InputError
@@ -203,8 +204,8 @@ class Denoiser:
         self.sampler.set_keep(self.verdict.keep)
         if self._dataset is not None:
             self._dataset.restore()
-        if self.warns and (doubt := self.verdict.tell_doubt()):
-            warnings.warn(doubt, stacklevel=3)
+        for caution in self.verdict.cautions() if self.warns else ():
+            warnings.warn(caution, stacklevel=3)
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:
@@ -274,8 +275,7 @@ class Denoiser:
     def _judge(self, model: nn.Module) -> Verdict:
         labels = self._observed["labels"]
         merge_latest(labels, labels >= 0)
-        percentile = self.rule.percentile
-        about = (self.epoch, self.num_classes, self.strict)
+        percentile, about = self.rule.percentile, (self.epoch, self.num_classes, self.strict)
         if self.sentinels:
             examples = Scored(self.ledger.values, labels, self._observed["rivals"])
             planted, losses = self.sentinels.scored(labels), self._observed["losses"]

@@ -1,30 +1,22 @@
-"""Which examples stay and which go, and why."""
+"""A verdict: which examples stay and which go, and what it tells of them."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import LEARNT, contrast, contrast_needed, doubt_by_size, trust
-from oddly.core.percentile import choose_percentile
-from oddly.core.rule import PERCENTILES
-from oddly.core.sentinels import Scored, check_observed
-from oddly.errors import InputError
+from oddly.core.learnt import LEARNT, doubt_by_size
+from oddly.core.one_way import tell_one_way
 
 if TYPE_CHECKING:
     import pandas
 
-FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
-EMPTY = torch.empty(0, dtype=torch.bool)
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
-CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
 @dataclass(frozen=True, repr=False)  # N numbers, five times
@@ -47,6 +39,8 @@ class Verdict:
     rivals: Tensor | None = None  # (N,) the class that speaks most against the label
     spared_classes: tuple[int, ...] = ()
     """Classes kept whole: too small to judge, or the threshold would have emptied them."""
+    one_way: tuple[tuple[int, int], ...] = ()
+    """Pairs of label and rival that were confused by a rule (`one_way.find_one_way`)."""
     readmitted: int = 0
     """How many were removed at first and taken back (`readmit`)."""
     contrast: float | None = None
@@ -113,8 +107,7 @@ class Verdict:
         )
 
     def __str__(self) -> str:
-        doubt = self.tell_doubt()
-        return self.tell_removed() + (f"\n{doubt}" if doubt else "")
+        return "\n".join([self.tell_removed(), *self.cautions()])
 
     def __repr__(self) -> str:
         return self.tell_removed() + (", not to be trusted" if self.tell_doubt() else "")
@@ -125,6 +118,15 @@ class Verdict:
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
             f" (aim: percentile {self.percentile:g}, {self.counterfactual.source})"
         )
+
+    def cautions(self, class_names: Sequence[str] | None = None) -> list[str]:
+        """What whoever trained should hear of, in a sentence each."""
+        return [told for told in (self.tell_one_way(class_names), self.tell_doubt()) if told]
+
+    def tell_one_way(self, class_names: Sequence[str] | None = None) -> str | None:
+        """That labels went wrong by a rule, with classes by their names or numbers."""
+        names = class_names or range(1 + max(map(max, self.one_way), default=-1))
+        return tell_one_way([(names[label], names[rival]) for label, rival in self.one_way])
 
     def tell_doubt(self) -> str | None:
         """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""
@@ -173,128 +175,3 @@ class Verdict:
     def from_state(cls, state: dict[str, Any]) -> Verdict:
         state = {**state, "counterfactual": Counterfactual(**state["counterfactual"])}
         return cls(**state)
-
-
-def judge(
-    losses: Tensor,
-    labels: Tensor,
-    counterfactual: Counterfactual,
-    percentile: float,
-    epoch: int,
-    num_classes: int,
-    strict: bool = False,
-) -> Verdict:
-    """Keep the examples whose loss lies below the p-th percentile of the counterfactual.
-
-    Examples never seen are kept: nothing is known against them. Classes too small to judge, or
-    which would be emptied, are kept whole and named; `strict` raises instead.
-    """
-    if not len(counterfactual.losses):
-        raise InputError("no example was observed, or the model's outputs are NaN")
-    losses, labels = losses.cpu(), labels.cpu()
-    verdict = Verdict(
-        keep=EMPTY,
-        scores=losses,
-        losses=losses,
-        labels=labels,
-        threshold=counterfactual.threshold(percentile),
-        percentile=percentile,
-        epoch=epoch,
-        counterfactual=counterfactual,
-    )
-    return _decide(verdict, num_classes, strict)
-
-
-def judge_by_sentinels(
-    examples: Scored,
-    losses: Tensor,
-    sentinels: Scored,
-    percentile: float | None,
-    epoch: int,
-    num_classes: int,
-    strict: bool = False,
-    target_precision: float | None = None,
-) -> Verdict:
-    """The same by margins, against those of sentinels, with allowance for class and rival.
-
-    The examples' scores are shifted in place. `percentile` None: what suits the noise.
-    `target_precision` sets the cut where that share of the removed is expected to be wrong, and
-    the percentile is then what came of it.
-    """
-    examples = Scored(*(column.cpu() for column in examples))
-    ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
-    check_observed(ordered, sentinels.scores)
-    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
-    counterfactual = _allow_for_pairs_(examples, sentinels, usual, num_classes)
-    believed, named = trust(learnt, needed), percentile is not None
-    if percentile is None and target_precision is not None:
-        percentile = usual
-    elif percentile is None:
-        percentile = choose_percentile(examples, counterfactual, num_classes)
-    threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision, believed, named
-    )
-    if target_precision is not None:
-        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
-    verdict = Verdict(
-        keep=EMPTY,
-        scores=examples.scores,
-        losses=losses.cpu(),
-        labels=examples.labels,
-        threshold=threshold,
-        percentile=percentile,
-        epoch=epoch,
-        counterfactual=counterfactual,
-        noise_rate=noise_rate,
-        rivals=examples.rivals,
-        contrast=learnt,
-        contrast_needed=needed,
-    )
-    return _decide(verdict, num_classes, strict)
-
-
-def _allow_for_pairs_(
-    examples: Scored, sentinels: Scored, percentile: float, num_classes: int
-) -> Counterfactual:
-    """Shift all scores by label and rival: the examples' in place, the sentinels' as returned."""
-    shifts = find_shifts(examples, sentinels, percentile, num_classes)
-    shift_(examples, shifts)
-    return Counterfactual.from_losses(sentinels.scores + look_up(shifts, sentinels), "sentinels")
-
-
-def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
-    """The verdict with its `keep` filled in, and the classes that were spared."""
-    scores, labels, threshold = verdict.scores, verdict.labels, verdict.threshold
-    if math.isnan(threshold):
-        raise InputError("the counterfactual is NaN: the model's outputs are broken")
-    remove = scores >= threshold  # False for NaN
-    if bool(remove.any()) and not bool((scores < threshold).any()):
-        raise InputError(
-            f"the verdict would remove all {len(scores):,} examples: every score reaches the"
-            f" threshold {threshold:.3f} (percentile {verdict.percentile:g}); train longer before"
-            " pruning, raise the percentile, or look for a broken model"
-        )
-    spared = _classes_to_spare(remove, labels, num_classes)
-    if len(spared):
-        if strict:
-            raise InputError(
-                f"the verdict would empty or touch classes too small to judge: {spared.tolist()}"
-                " (strict)"
-            )
-        spare = torch.zeros(num_classes + 1, dtype=torch.bool)  # last slot: label unknown (-1)
-        spare[spared] = True
-        for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
-            part &= ~spare[given.long()]
-    return replace(verdict, keep=remove.logical_not_(), spared_classes=tuple(spared.tolist()))
-
-
-def _classes_to_spare(remove: Tensor, labels: Tensor, num_classes: int) -> Tensor:
-    """Classes that would lose an example though they are tiny, or would lose every example."""
-    counts = torch.zeros(num_classes + 1, 2, dtype=torch.int64)  # row 0: label unknown (-1)
-    for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
-        slot = (given.int() + 1) * 2 + part  # class, then kept or removed
-        counts += torch.bincount(slot, minlength=counts.numel()).view_as(counts)
-    kept, removed = counts[1:].unbind(1)
-    tiny = kept + removed < FEWEST_EXAMPLES
-    return ((removed > 0) & (tiny | (kept == 0))).nonzero().flatten()

@@ -33,8 +33,8 @@ def tell_news(
 
 def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> Iterator[str]:
     """What it removes, and what of that a user should look at."""
-    yield from str(verdict).splitlines()
     ours = verdict if isinstance(verdict, Verdict) else None
+    yield from [ours.tell_removed(), *ours.cautions(class_names)] if ours else [str(verdict)]
     too_many = verdict.removed_fraction > SUSPICIOUS_SHARE
     if too_many and not (ours and ours.tell_doubt()):  # else it was said just now
         advice = "train longer, or raise the percentile" if ours else "train longer"

@@ -137,13 +137,17 @@ def describe_verdict(
     """The verdict's part of the summary; the same keys without one."""
     if not isinstance(verdict, Verdict):
         names = ["threshold", "prune_after", "percentile", "counterfactual", "readmitted"]
-        names += ["estimated_noise", "contrast", "doubt"]
+        names += ["estimated_noise", "contrast", "doubt", "by_rule"]
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
-        return {**dict.fromkeys(names), "spared_classes": [], **said}
-    spared = [class_names[k] for k in verdict.spared_classes]
+        return {**dict.fromkeys(names), "spared_classes": [], "one_way": [], **said}
+    named = {
+        "spared_classes": [class_names[k] for k in verdict.spared_classes],
+        "one_way": [[class_names[k] for k in pair] for pair in verdict.one_way],
+        "by_rule": verdict.tell_one_way(class_names),
+    }
     # From a handful of planted labels follows no share of wrong ones, and no spread.
     few = ("estimated_noise", "contrast") if len(verdict.keep) < ENOUGH else ()
-    return {**verdict.summary(), "spared_classes": spared, **dict.fromkeys(few)}
+    return {**verdict.summary(), **named, **dict.fromkeys(few)}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:

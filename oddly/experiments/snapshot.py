@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from oddly.core.counterfactual import Counterfactual, draw_losses
 from oddly.core.head import find_head
-from oddly.core.verdict import Verdict, judge
+from oddly.core.judging import judge
+from oddly.core.verdict import Verdict
 from oddly.data.base import LabelledData
 from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16
 from oddly.engine.checkpoint import load_checkpoint, milestone_path

@@ -124,8 +124,8 @@ class Feed:
                 "judge_now is for training in one process: with several, go on from a checkpoint"
             )
         verdict = self.denoiser.judge_now(model)
-        if early and (doubt := verdict.tell_doubt()):
-            warn_user(doubt)
+        for caution in verdict.cautions() if early else ():
+            warn_user(caution)
         return verdict
 
     def tell_interrupted(self, call: str, caught: str) -> None:

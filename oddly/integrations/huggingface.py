@@ -137,7 +137,7 @@ class _Epochs(TrainerCallback):
         if feed := self.trainer._oddly_feed:
             stopped = state.global_step < state.max_steps  # by EarlyStoppingCallback, say
             verdict = feed.conclude(cast(nn.Module, self.trainer.model), stopped)
-            self._tell_doubt(verdict)  # not to the log: by now loggers are closed
+            self._caution(verdict)  # not to the log: by now loggers are closed
 
     def _finish(self, epochs: int) -> None:
         if feed := self.trainer._oddly_feed:
@@ -146,12 +146,12 @@ class _Epochs(TrainerCallback):
     def _tell(self, verdict: Verdict | None) -> None:
         if verdict:
             self.trainer.log({"removed": verdict.num_removed, "examples": len(verdict.keep)})
-        self._tell_doubt(verdict)
+        self._caution(verdict)
 
-    def _tell_doubt(self, verdict: Verdict | None) -> None:
-        doubt = verdict.tell_doubt() if verdict else None
-        if doubt and self.trainer.is_world_process_zero():
-            warn_user(doubt)
+    def _caution(self, verdict: Verdict | None) -> None:
+        for caution in verdict.cautions() if verdict else ():
+            if self.trainer.is_world_process_zero():
+                warn_user(caution)
 
     def _unreached(self, method: str) -> InputError:
         kind = type(self.trainer).__name__

@@ -157,8 +157,8 @@ class Denoise(Callback):
 def _tell(verdict: Verdict | None) -> None:
     if verdict:
         rank_zero_info(verdict.tell_removed())
-        if doubt := verdict.tell_doubt():
-            rank_zero_only(warn_user)(doubt)
+        for caution in verdict.cautions():
+            rank_zero_only(warn_user)(caution)
 
 
 def _find_source(trainer: Any) -> Any:

@@ -176,8 +176,17 @@ class Run:
     @property
     def doubt(self) -> str | None:
         """Why its verdict is not to be trusted, in one sentence; None where nothing is said."""
-        said = self.summary.get("doubt")
-        return said[:1].upper() + said[1:] + "." if isinstance(said, str) and said else None
+        return self._sentence("doubt")
+
+    @property
+    def by_rule(self) -> str | None:
+        """That labels seem to have gone wrong by a rule; None where they do not."""
+        return self._sentence("by_rule")
+
+    @property
+    def notes(self) -> list[str]:
+        """What stands above everything else that is shown of the run."""
+        return [note for note in (self.by_rule, self.doubt) if note]
 
     @property
     def data_root(self) -> Path | None:
@@ -203,6 +212,10 @@ class Run:
         """A file or folder that the settings name, maybe relative to where the run was started."""
         said = self._read_if_there("environment.json") or {}
         return Path(str(said.get("folder") or "")) / os.path.expanduser(name)
+
+    def _sentence(self, name: str) -> str | None:
+        said = self.summary.get(name)
+        return said[:1].upper() + said[1:] + "." if isinstance(said, str) and said else None
 
     def _read_if_there(self, name: str) -> dict[str, Any] | None:
         path = self.path / name

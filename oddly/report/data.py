@@ -98,8 +98,8 @@ class RunPage:
     subtitle: str
     outcome: str
     """The run in one sentence."""
-    doubt: str | None
-    """Why its verdict is not to be trusted."""
+    notes: Sequence[str]
+    """That labels went wrong by a rule, and why its verdict is not to be trusted, if so."""
     facts: Sequence[Fact]
     scores: Sequence[Fact]
     """How good the verdict is, where true labels are known."""
@@ -138,7 +138,7 @@ class RunPage:
             title=cut(str(said.get("data") or "unnamed data")),
             subtitle=describe_run(said),
             outcome=tell_outcome(run, verdicts),
-            doubt=run.doubt,
+            notes=run.notes,
             facts=list_facts(run, said, verdicts, prune_after),
             scores=list_scores(said),
             settings=list_settings(said),

@@ -102,7 +102,7 @@ class Session:
             "data": Path(str(self.run.config.get("data") or "")).name,
             "examples": self.suspects.examples,
             "classes": len(self.suspects.class_names),
-            "doubt": self.run.doubt,
+            "doubt": " ".join(self.run.notes) or None,
             **self.step(self.find(-1, "open")),
         }
 

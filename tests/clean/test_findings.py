@@ -45,6 +45,12 @@ def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
     assert any(line.endswith("at most 27.8 %; not to be trusted either") for line in lines)
 
 
+def test_labels_that_went_wrong_by_a_rule_are_told_of(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["1.png", "2.png"], 1)
+    assert summarise(run).by_rule is None
+    assert _describe(replace(summarise(run), by_rule="it was a rule"))[1] == "it was a rule"
+
+
 def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", "x", [f"{i}.png" for i in range(10)], 5)
     found = summarise(run)

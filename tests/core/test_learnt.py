@@ -15,9 +15,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from oddly.core import Denoiser, Verdict, denoise, learnt
 from oddly.core.cut import known_in_order, share_of_vague
+from oddly.core.judging import judge_by_sentinels
 from oddly.core.learnt import LEARNT, SURE, VAGUE
 from oddly.core.sentinels import Scored, separation
-from oddly.core.verdict import judge_by_sentinels
 from oddly.data import DataOptions, load_data
 from oddly.errors import InputError
 from tests.reference import sentinels as twin

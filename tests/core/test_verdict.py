@@ -13,8 +13,8 @@ from torch import Tensor
 
 from oddly.core import Counterfactual, Verdict, judge
 from oddly.core.confusion import find_shifts, look_up
+from oddly.core.judging import judge_by_sentinels
 from oddly.core.sentinels import Scored
-from oddly.core.verdict import judge_by_sentinels
 from oddly.errors import InputError
 
 NAN = math.nan

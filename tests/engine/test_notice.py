@@ -115,3 +115,15 @@ def test_a_class_of_mostly_wrong_labels_is_told_of(tmp_path: Path) -> None:
     train(data.with_given_labels(labels), tmp_path, watcher=notes, **options)
     told = re.compile(r"more than half are removed of class 2 \([23]\d of 35\).*: rare and hard")
     assert any(told.match(note) for note in notes.lines)
+
+
+def test_labels_that_went_wrong_by_a_rule_are_told_of_with_names(tmp_path: Path) -> None:
+    """Two fifths of every class of digits are called the next one."""
+    notes = Notes()
+    options: dict[str, Any] = {"noise": 0.4, "noise_kind": "pair", "device": "cpu", "epochs": 10}
+    run = train("digits", tmp_path, watcher=notes, **options)
+    assert notes.lines[1].startswith("labels seem to have gone wrong by a rule: ")
+    assert "(0: 9, 1: 0, 2: 1, …)" in notes.lines[1]
+    assert run.summary["by_rule"] == notes.lines[1] and ["1", "0"] in run.summary["one_way"]
+    assert run.notes[0] == f"L{notes.lines[1][1:]}."
+    assert run.summary["precision"] > 0.9 and run.summary["recall"] > 0.6

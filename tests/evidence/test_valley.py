@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import pytest
 
 from evidence import valley
 from evidence.again import RESULTS, Row
+from evidence.engine_runs import judge_twice
+from evidence.valley import stay
 from oddly.core import cut
 
 ROWS = json.loads((RESULTS / "valley_digits.json").read_text())["rows"]
@@ -30,7 +33,8 @@ def test_a_row_has_what_is_stored() -> None:
 def test_both_verdicts_are_by_the_same_scores() -> None:
     """Scores are shifted in place by a judgement: the second must not see those of the first."""
     short = valley.NETWORKS["ResNet-8"] | {"epochs": 3}
-    (verdict, wrong, _), without = valley.judge_twice(valley.load("pair", 20, 0), seed=0, **short)
+    data, no_valley = valley.load("pair", 20, 0), mock.patch.object(cut, "lower_into_valley", stay)
+    (verdict, wrong, _), without = judge_twice(data, no_valley, seed=0, **short)
     assert verdict.scores.equal(without.scores)
     assert verdict.scores is not without.scores
     assert wrong.sum() == round(0.2 * len(wrong))

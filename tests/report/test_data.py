@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from oddly.errors import InputError
 from oddly.records import Run, RunWriter
+from oddly.report import write_report
 from oddly.report.data import Judged, RunPage
 from oddly.report.facts import describe_run, format_seconds
 from oddly.report.words import tell_threshold
@@ -122,6 +124,18 @@ def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> 
     assert RunPage.from_run(run).origin[-1] == (
         "Classes kept whole, too small or else emptied: gnu, emu."
     )
+
+
+def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=50)
+    assert RunPage.from_run(run).notes == []
+    (run.path / "summary.json").unlink()
+    RunWriter(run.path).finish({"doubt": "not to be trusted", "by_rule": "wrong by a <rule>"})
+    run = Run(run.path)
+    assert RunPage.from_run(run).notes == ["Wrong by a <rule>.", "Not to be trusted."]
+    page = write_report(run).read_text()
+    told = re.findall(r'<p class="doubt" role="note">(.*?)</p>', page)
+    assert told == ["Wrong by a &lt;rule&gt;.", "Not to be trusted."]
 
 
 def test_tables_of_another_kind_are_refused_in_one_line(made_up_run: Callable[..., Run]) -> None:

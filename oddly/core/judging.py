@@ -1,0 +1,147 @@
+"""Judging: from what was observed to a verdict."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from oddly.core.confusion import find_shifts, look_up, shift_
+from oddly.core.counterfactual import Counterfactual
+from oddly.core.cut import cut_by_sentinels, known_in_order
+from oddly.core.learnt import contrast, contrast_needed, trust
+from oddly.core.one_way import condemn_, find_one_way
+from oddly.core.percentile import choose_percentile
+from oddly.core.rule import PERCENTILES
+from oddly.core.sentinels import Scored, check_observed
+from oddly.core.verdict import Verdict
+from oddly.errors import InputError
+
+FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
+EMPTY = torch.empty(0, dtype=torch.bool)
+CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
+
+
+def judge(
+    losses: Tensor,
+    labels: Tensor,
+    counterfactual: Counterfactual,
+    percentile: float,
+    epoch: int,
+    num_classes: int,
+    strict: bool = False,
+) -> Verdict:
+    """Keep the examples whose loss lies below the p-th percentile of the counterfactual.
+
+    Examples never seen are kept: nothing is known against them. Classes too small to judge, or
+    which would be emptied, are kept whole and named; `strict` raises instead.
+    """
+    if not len(counterfactual.losses):
+        raise InputError("no example was observed, or the model's outputs are NaN")
+    losses, labels = losses.cpu(), labels.cpu()
+    verdict = Verdict(
+        keep=EMPTY,
+        scores=losses,
+        losses=losses,
+        labels=labels,
+        threshold=counterfactual.threshold(percentile),
+        percentile=percentile,
+        epoch=epoch,
+        counterfactual=counterfactual,
+    )
+    return _decide(verdict, num_classes, strict)
+
+
+def judge_by_sentinels(
+    examples: Scored,
+    losses: Tensor,
+    sentinels: Scored,
+    percentile: float | None,
+    epoch: int,
+    num_classes: int,
+    strict: bool = False,
+    target_precision: float | None = None,
+) -> Verdict:
+    """The same by margins, against those of sentinels, with allowance for class and rival.
+
+    The examples' scores are shifted in place. `percentile` None: what suits the noise.
+    `target_precision` sets the cut where that share of the removed is expected to be wrong, and
+    the percentile is then what came of it.
+    """
+    examples = Scored(*(column.cpu() for column in examples))
+    ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
+    check_observed(ordered, sentinels.scores)
+    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
+    believed, named = trust(learnt, needed), percentile is not None
+    ours = not named and target_precision is None  # else the cut is the user's, and it alone
+    one_way = find_one_way(examples, num_classes) if ours else ()
+    usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
+    shifts = find_shifts(examples, sentinels, usual, num_classes)
+    shift_(examples, shifts)
+    shifted = sentinels.scores + look_up(shifts, sentinels)
+    counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    if percentile is None:
+        percentile = choose_percentile(examples, counterfactual, num_classes) if ours else usual
+    threshold, noise_rate = cut_by_sentinels(
+        examples.scores, counterfactual, percentile, num_classes, target_precision, believed, named
+    )
+    if target_precision is not None:
+        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
+    if one_way:
+        rate, most = condemn_(examples, one_way, shifts, threshold)
+        noise_rate = rate, noise_rate[1], max(noise_rate[2], most)
+    verdict = Verdict(
+        keep=EMPTY,
+        scores=examples.scores,
+        losses=losses.cpu(),
+        labels=examples.labels,
+        threshold=threshold,
+        percentile=percentile,
+        epoch=epoch,
+        counterfactual=counterfactual,
+        noise_rate=noise_rate,
+        rivals=examples.rivals,
+        one_way=one_way,
+        contrast=learnt,
+        contrast_needed=needed,
+    )
+    return _decide(verdict, num_classes, strict)
+
+
+def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
+    """The verdict with its `keep` filled in, and the classes that were spared."""
+    scores, labels, threshold = verdict.scores, verdict.labels, verdict.threshold
+    if math.isnan(threshold):
+        raise InputError("the counterfactual is NaN: the model's outputs are broken")
+    remove = scores >= threshold  # False for NaN
+    if bool(remove.any()) and not bool((scores < threshold).any()):
+        raise InputError(
+            f"the verdict would remove all {len(scores):,} examples: every score reaches the"
+            f" threshold {threshold:.3f} (percentile {verdict.percentile:g}); train longer before"
+            " pruning, raise the percentile, or look for a broken model"
+        )
+    spared = _classes_to_spare(remove, labels, num_classes)
+    if len(spared):
+        if strict:
+            raise InputError(
+                f"the verdict would empty or touch classes too small to judge: {spared.tolist()}"
+                " (strict)"
+            )
+        spare = torch.zeros(num_classes + 1, dtype=torch.bool)  # last slot: label unknown (-1)
+        spare[spared] = True
+        for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
+            part &= ~spare[given.long()]
+    return replace(verdict, keep=remove.logical_not_(), spared_classes=tuple(spared.tolist()))
+
+
+def _classes_to_spare(remove: Tensor, labels: Tensor, num_classes: int) -> Tensor:
+    """Classes that would lose an example though they are tiny, or would lose every example."""
+    counts = torch.zeros(num_classes + 1, 2, dtype=torch.int64)  # row 0: label unknown (-1)
+    for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
+        slot = (given.int() + 1) * 2 + part  # class, then kept or removed
+        counts += torch.bincount(slot, minlength=counts.numel()).view_as(counts)
+    kept, removed = counts[1:].unbind(1)
+    tiny = kept + removed < FEWEST_EXAMPLES
+    return ((removed > 0) & (tiny | (kept == 0))).nonzero().flatten()

@@ -1,0 +1,81 @@
+"""Labels that went wrong by a rule: most classes hold images of one other, not the reverse.
+
+So it is where a part of the data numbers its classes otherwise. What the network learns from that
+part is what the label says, so that its images score far lower than random labels would, and a
+percentile of sentinels misses them. Classes that are merely alike are taken for each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from oddly.core.confusion import MOST_CLASSES, look_up, shift_
+from oddly.core.cut import probe
+from oddly.core.sentinels import Scored
+from oddly.errors import first_few
+
+CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted, …
+LIKELY = 1.0  # … and where enough are counted, for its images to be held for wrongly labelled
+USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
+# Chosen on recorded trainings: docs/default.md, "Wrong by a rule".
+
+
+def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], ...]:
+    """Pairs of label and rival that are confused one way; none where too few classes have one.
+
+    Of the images that rather look like another class, more must look like the rival than like
+    any other, and more than the rival has that look like this label.
+    """
+    if num_classes > MOST_CLASSES:
+        return ()
+    few = probe(len(examples.scores))
+    known = Scored(*(column[few].cpu() for column in examples)).known()
+    labels, rivals = (column.long() for column in known[1:])
+    present = len(labels.unique())
+    places = (labels * num_classes + rivals)[known.scores > 0]
+    seen = torch.bincount(places, minlength=num_classes**2).double().view(num_classes, -1)
+    (most, second), first = seen.topk(2, 1).values.unbind(1), seen.argmax(1)
+    other = second.maximum(seen[first, torch.arange(num_classes)])
+    errors = (most - other) / (most + other).clamp(min=1).sqrt()
+    # Each rival counts once: a network that has learnt little takes everything for a few classes.
+    counted = len(first[errors > CERTAIN].unique())
+    by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
+    if counted <= (USUAL + by_chance) * present:
+        return ()
+    return tuple((k, int(first[k])) for k in (errors > LIKELY).nonzero().flatten().tolist())
+
+
+def condemn_(
+    examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor, threshold: float
+) -> tuple[float, float]:
+    """Raise these pairs' scores in place, so that the rival need only look likelier to reach it.
+
+    `shifts` (K, K) is what was added to scores before, by label and rival. Returns the share of
+    examples that reach the threshold now, and with all others of these pairs, any of which may be
+    wrong: the network has learnt the rule as well.
+    """
+    labels, rivals = torch.tensor(pairs).T
+    raised = torch.zeros_like(shifts)
+    raised[labels, rivals] = (threshold - shifts[labels, rivals]).clamp(min=0)
+    shift_(examples, raised)
+    few = probe(len(examples.scores))
+    known = Scored(*(column[few] for column in examples)).known()
+    suspected = known.scores >= threshold
+    suspicious = suspected | (look_up(raised, known) > 0)
+    return float(suspected.double().mean()), float(suspicious.double().mean())
+
+
+def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:
+    """That labels went wrong by a rule, with some of these pairs; None where there are none."""
+    if not pairs:
+        return None
+    named = first_few([f"{label}: {rival}" for label, rival in pairs], 3)
+    return (
+        f"labels seem to have gone wrong by a rule: {len(pairs)} classes hold images of one other"
+        f" class, which does not hold theirs ({named}), as where a part of the data numbers its"
+        " classes otherwise"
+    )

@@ -1,0 +1,177 @@
+"""Labels that went wrong by a rule, told from classes that are alike, hard or hardly learnt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import pytest
+import torch
+from torch import Tensor
+
+from oddly.core import Verdict
+from oddly.core.confusion import MOST_CLASSES
+from oddly.core.judging import judge_by_sentinels
+from oddly.core.one_way import condemn_, find_one_way, tell_one_way
+from oddly.core.sentinels import Scored
+
+Group = tuple[int, int, int, float]
+"""How many examples, of which label, with which rival and score."""
+
+
+def scored(groups: Iterable[Group]) -> Scored:
+    counts, *columns = zip(*groups, strict=True)
+    labels, rivals, scores = (
+        torch.tensor(column).repeat_interleave(torch.tensor(counts)) for column in columns
+    )
+    return Scored(scores.float(), labels, rivals)
+
+
+def sound(classes: int, count: int = 50) -> list[Group]:
+    """Right labels, with a rival far below."""
+    return [(count, k, (k + 2) % classes, -3.0) for k in range(classes)]
+
+
+def shifted(classes: Iterable[int], of: int, count: int = 20, score: float = 0.3) -> list[Group]:
+    """Images of each class's predecessor among its own."""
+    return [(count, k, (k - 1) % of, score) for k in classes]
+
+
+def test_every_class_that_holds_images_of_one_other() -> None:
+    found = find_one_way(scored(sound(5) + shifted(range(5), 5)), 5)
+    assert found == ((0, 4), (1, 0), (2, 1), (3, 2), (4, 3))
+
+
+def test_so_many_classes_must_be_confused_that_it_is_no_chance() -> None:
+    """0.3 of ten by two standard errors are 5.9."""
+    five, six = (scored(sound(10) + shifted(range(n), 10)) for n in (5, 6))
+    assert find_one_way(five, 10) == ()
+    assert find_one_way(six, 10) == tuple((k, (k - 1) % 10) for k in range(6))
+
+
+def test_where_enough_stand_out_the_less_certain_go_along() -> None:
+    """20 against 9: 2.04 standard errors; against 10: 1.8; against 14: 1.03; against 15: 0.8."""
+
+    def groups(others: list[int]) -> list[Group]:
+        more = [(n, k, (k + 2) % 10, 0.3) for k, n in enumerate(others)]
+        return sound(10) + shifted(range(10), 10) + more
+
+    found = find_one_way(scored(groups([9] * 6 + [10, 14, 15, 20])), 10)
+    assert [label for label, _ in found] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert find_one_way(scored(groups([9] * 5 + [10] * 5)), 10) == ()
+
+
+def test_classes_that_are_alike_are_taken_for_each_other() -> None:
+    both_ways = [(20, k, k ^ 1, 0.3) for k in range(10)]
+    assert find_one_way(scored(sound(10) + both_ways), 10) == ()
+
+
+def test_a_hard_class_is_taken_for_several() -> None:
+    spread = [(20, k, (k - away) % 10, 0.3) for k in range(10) for away in (1, 3)]
+    assert find_one_way(scored(sound(10) + spread), 10) == ()
+
+
+def test_a_network_that_takes_all_for_one_class_says_nothing() -> None:
+    assert find_one_way(scored(sound(10) + [(20, k, 0, 0.3) for k in range(1, 10)]), 10) == ()
+
+
+def test_labels_that_fit_better_than_the_rival_say_nothing() -> None:
+    assert find_one_way(scored(sound(5) + shifted(range(5), 5, score=0.0)), 5) == ()
+
+
+def test_what_was_never_seen_says_nothing() -> None:
+    unseen = [(90, -1, -1, math.nan)]
+    pairs = find_one_way(scored(sound(5) + shifted(range(5), 5) + unseen), 5)
+    assert len(pairs) == 5
+    assert find_one_way(scored(unseen), 5) == ()
+
+
+def test_classes_without_an_example_are_not_counted() -> None:
+    """Six of the ten that there are, of twelve."""
+    assert len(find_one_way(scored(sound(10) + shifted(range(6), 10)), 12)) == 6
+
+
+def test_two_classes_cannot_be_confused_one_way() -> None:
+    assert find_one_way(scored(sound(2) + shifted([1], 2)), 2) == ()
+
+
+def test_with_very_many_classes_nothing_is_looked_for() -> None:
+    many = scored(sound(5) + shifted(range(5), 5))
+    assert find_one_way(many, MOST_CLASSES) == find_one_way(many, 5)
+    assert find_one_way(many, MOST_CLASSES + 1) == ()
+
+
+def test_such_a_pair_reaches_the_threshold_from_a_score_of_0_on() -> None:
+    examples = Scored(*map(torch.tensor, ([1.5, 0.5, 0.4, 1.5], [0, 0, 0, 1], [1, 1, 1, 0])))
+    shares = condemn_(examples, ((0, 1),), torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0)
+    assert shares == (0.5, 0.75)  # two reach it, and all of the pair are suspicious
+    assert examples.scores.tolist() == pytest.approx([3.0, 2.0, 1.9, 1.5])
+
+
+def test_what_lay_above_it_already_is_not_lowered() -> None:
+    examples = Scored(torch.tensor([3.5]), torch.tensor([0]), torch.tensor([1]))
+    condemn_(examples, ((0, 1),), torch.full((2, 2), 3.0), 2.0)
+    assert examples.scores.item() == 3.5
+
+
+def shift_labels(share: float, seed: int = 0) -> tuple[Scored, Scored, Tensor]:
+    """Ten classes whose labels are the next one's for a share; wrong ones score 1 ± 0.5."""
+    generator = torch.Generator().manual_seed(seed)
+    true = torch.arange(4_000) % 10
+    wrong = torch.rand(4_000, generator=generator) < share
+    labels = (true + wrong) % 10
+    scores = torch.where(wrong, 1.0, -5.0) + torch.randn(4_000, generator=generator) / 2
+    near = torch.where(wrong, true, (true + 3) % 10)
+    planted = torch.arange(400) % 10
+    high = 6 + torch.randn(400, generator=generator)
+    return Scored(scores, labels, near), Scored(high, planted, (planted + 5) % 10), wrong
+
+
+def judge(percentile: float | None = None, aim: float | None = None) -> tuple[Verdict, Tensor]:
+    examples, sentinels, wrong = shift_labels(0.3)
+    losses = examples.scores.clone()
+    verdict = judge_by_sentinels(examples, losses, sentinels, percentile, 3, 10, False, aim)
+    return verdict, wrong
+
+
+def test_a_part_that_numbers_its_classes_otherwise_is_found() -> None:
+    verdict, wrong = judge()
+    assert len(verdict.one_way) == 10
+    found = ~verdict.keep
+    assert bool((found == wrong).float().mean() > 0.98)
+    assert verdict.noise_rate is not None
+    rate, low, high = verdict.noise_rate
+    assert low <= rate <= high and rate == pytest.approx(float(found.float().mean()))
+
+
+@pytest.mark.parametrize(("percentile", "aim"), [(6.0, None), (None, 0.9)])
+def test_a_cut_that_the_user_chose_is_left_alone(
+    percentile: float | None, aim: float | None
+) -> None:
+    verdict, wrong = judge(percentile, aim)
+    assert verdict.one_way == ()
+
+
+def test_it_is_told_with_the_names_of_classes_or_their_numbers() -> None:
+    verdict, _ = judge()
+    names = [f"kind {k}" for k in range(10)]
+    assert verdict.cautions(names)[0].startswith(
+        "labels seem to have gone wrong by a rule: 10 classes hold images of one other class,"
+        " which does not hold theirs (kind 0: kind 9, kind 1: kind 0, kind 2: kind 1"
+    )
+    assert "(0: 9, 1: 0, 2: 1" in str(verdict)
+    assert tell_one_way([]) is None
+
+
+def test_it_survives_a_checkpoint_and_one_of_before_has_none() -> None:
+    verdict, _ = judge()
+    state = verdict.state_dict()
+    assert Verdict.from_state(state).one_way == verdict.one_way
+    del state["one_way"]
+    assert Verdict.from_state(state).one_way == ()
+
+
+def test_no_word_where_nothing_is_wrong() -> None:
+    examples, sentinels, _ = shift_labels(0.0)
+    verdict = judge_by_sentinels(examples, examples.scores.clone(), sentinels, None, 3, 10)
+    assert verdict.one_way == () and verdict.cautions() == []

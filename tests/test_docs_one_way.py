@@ -1,0 +1,46 @@
+"""What docs/default.md says of labels that are wrong by a rule is what is stored."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from oddly.core.one_way import CERTAIN, LIKELY, USUAL
+from tests.test_docs import ROOT, rows, short, stored
+
+RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]
+PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("### Wrong by a rule", 1)[1].split("\n### ", 1)[0].split())
+RULES = ("next", "permuted", "reversed", "asymmetric")
+MADE = [run for run in RUNS if run["labels"].split()[0] in RULES]
+
+
+def test_the_table_is_what_is_stored() -> None:
+    table = rows("docs/default.md", "| classes so confused | doubted |")
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in MADE:
+        images = run["images"] + ("" if "digits" in run["images"] else ", head on features")
+        groups.setdefault((images, run["labels"]), []).append(run)
+    assert [(row[0], row[1]) for row in table] == list(groups)
+    for row, runs in zip(table, groups.values(), strict=True):
+        wanted = (("without", "f1"), ("with", "f1"), ("with", "precision"))
+        assert row[2:5] == [short(mean(run[w][f] for run in runs)) for w, f in wanted]
+        assert row[5] == ", ".join(str(run["one_way"]) for run in runs)
+        assert row[6] == f"{sum(run['doubted'] for run in runs)} of {len(runs)}"
+
+
+def test_nothing_changes_where_there_is_no_rule() -> None:
+    others = [run for run in RUNS if run not in MADE]
+    assert f"In the {len(others)} other rows" in SECTION
+    assert all(run["one_way"] == 0 and run["with"] == run["without"] for run in others)
+
+
+def test_it_never_does_harm_where_there_is() -> None:
+    assert all(run["with"]["f1"] >= run["without"]["f1"] for run in MADE)
+
+
+def test_the_constants() -> None:
+    assert (CERTAIN, LIKELY, USUAL) == (2, 1, 0.3)
+    assert "three tenths by two standard errors" in SECTION
+    needed = [int(k * USUAL + 2 * (k * USUAL * (1 - USUAL)) ** 0.5) + 1 for k in (10, 100)]
+    assert f"({needed[0]} of 10, {needed[1]} of 100)" in SECTION
