@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -74,40 +75,60 @@ def judge_by_sentinels(
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    believed, named = trust(learnt, needed), percentile is not None
+    believed = trust(learnt, needed)
+    cut = _cut_(examples, sentinels, percentile, target_precision, believed, num_classes)
+    verdict = Verdict(
+        keep=EMPTY,
+        scores=examples.scores,
+        losses=losses.cpu(),
+        labels=examples.labels,
+        rivals=examples.rivals,
+        epoch=epoch,
+        contrast=learnt,
+        contrast_needed=needed,
+        **cut._asdict(),
+    )
+    return _decide(verdict, num_classes, strict)
+
+
+class Cut(NamedTuple):
+    """What a cut is, under the names that a verdict has for it."""
+
+    threshold: float
+    percentile: float
+    counterfactual: Counterfactual
+    noise_rate: tuple[float, float, float]
+    one_way: tuple[tuple[int, int], ...]
+
+
+def _cut_(
+    examples: Scored,
+    sentinels: Scored,
+    percentile: float | None,
+    target_precision: float | None,
+    believed: float,
+    num_classes: int,
+) -> Cut:
+    """Where `judge_by_sentinels` cuts, once it has shifted the examples' scores."""
+    named = percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
     one_way = find_one_way(examples, num_classes) if ours else ()
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     shifts = find_shifts(examples, sentinels, usual, num_classes)
     shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
-    counterfactual = Counterfactual.from_losses(shifted, "sentinels")
+    random = Counterfactual.from_losses(shifted, "sentinels")
     if percentile is None:
-        percentile = choose_percentile(examples, counterfactual, num_classes) if ours else usual
-    threshold, noise_rate = cut_by_sentinels(
-        examples.scores, counterfactual, percentile, num_classes, target_precision, believed, named
+        percentile = choose_percentile(examples, random, num_classes) if ours else usual
+    threshold, rates = cut_by_sentinels(
+        examples.scores, random, percentile, num_classes, target_precision, believed, named
     )
     if target_precision is not None:
-        percentile = float(counterfactual.percentile_of(torch.tensor([threshold])))
+        percentile = float(random.percentile_of(torch.tensor([threshold])))
     if one_way:
         rate, most = condemn_(examples, one_way, shifts, threshold)
-        noise_rate = rate, noise_rate[1], max(noise_rate[2], most)
-    verdict = Verdict(
-        keep=EMPTY,
-        scores=examples.scores,
-        losses=losses.cpu(),
-        labels=examples.labels,
-        threshold=threshold,
-        percentile=percentile,
-        epoch=epoch,
-        counterfactual=counterfactual,
-        noise_rate=noise_rate,
-        rivals=examples.rivals,
-        one_way=one_way,
-        contrast=learnt,
-        contrast_needed=needed,
-    )
-    return _decide(verdict, num_classes, strict)
+        rates = rate, rates[1], max(rates[2], most)
+    return Cut(threshold, percentile, random, rates, one_way)
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
