@@ -82,7 +82,7 @@ def describe(verdict: Verdict, without: Verdict, wrong: NDArray[np.bool_]) -> Ro
         "examples": len(wrong),
         "wrong": rounded(wrong.mean()),
         "one_way": len(verdict.one_way),
-        "doubted": verdict.tell_doubt() is not None,
+        "doubted": without.tell_doubt() is not None,
         "best_f1": found["without"].get("best_f1"),
         **{name: {key: one[key] for key in FOUND if key in one} for name, one in found.items()},
     }

@@ -77,5 +77,5 @@ def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:
     return (
         f"labels seem to have gone wrong by a rule: {len(pairs)} classes hold images of one other"
         f" class, which does not hold theirs ({named}), as where a part of the data numbers its"
-        " classes otherwise"
+        " classes otherwise; find that part, or look also at what is kept of these classes"
     )

@@ -132,6 +132,8 @@ class Verdict:
         """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""
         if self.counterfactual.source != "sentinels":
             return doubt_by_size(len(self.keep), self.num_removed)
+        if self.one_way:
+            return None  # it has learnt the rule: that is why right and wrong lie close together
         if not self.hardly_learnt or not (self.num_removed or (self.contrast or 0) < LEARNT):
             return None
         go = "nothing is removed"

@@ -175,3 +175,13 @@ def test_no_word_where_nothing_is_wrong() -> None:
     examples, sentinels, _ = shift_labels(0.0)
     verdict = judge_by_sentinels(examples, examples.scores.clone(), sentinels, None, 3, 10)
     assert verdict.one_way == () and verdict.cautions() == []
+
+
+def test_low_contrast_is_not_doubted_where_a_rule_explains_it() -> None:
+    examples, sentinels, _ = shift_labels(0.3)
+    near = sentinels._replace(scores=4 * (sentinels.scores - 6))
+    losses = examples.scores.clone()
+    verdict = judge_by_sentinels(examples, losses, near, None, 3, 10)
+    assert verdict.hardly_learnt and verdict.num_removed
+    assert len(verdict.one_way) == 10 and verdict.tell_doubt() is None
+    assert len(verdict.cautions()) == 1
