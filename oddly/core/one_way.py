@@ -73,9 +73,9 @@ def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:
     """That labels went wrong by a rule, with some of these pairs; None where there are none."""
     if not pairs:
         return None
-    named = first_few([f"{label}: {rival}" for label, rival in pairs], 3)
+    named = first_few([f"{rival} among {label}" for label, rival in pairs], 3)
     return (
         f"labels seem to have gone wrong by a rule: {len(pairs)} classes hold images of one other"
-        f" class, which does not hold theirs ({named}), as where a part of the data numbers its"
+        f" class, but not the other way round ({named}), as where a part of the data numbers its"
         " classes otherwise; find that part, or look also at what is kept of these classes"
     )

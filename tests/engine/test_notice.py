@@ -123,7 +123,7 @@ def test_labels_that_went_wrong_by_a_rule_are_told_of_with_names(tmp_path: Path)
     options: dict[str, Any] = {"noise": 0.4, "noise_kind": "pair", "device": "cpu", "epochs": 10}
     run = train("digits", tmp_path, watcher=notes, **options)
     assert notes.lines[1].startswith("labels seem to have gone wrong by a rule: ")
-    assert "(0: 9, 1: 0, 2: 1, …)" in notes.lines[1]
+    assert "(9 among 0, 0 among 1, 1 among 2, …)" in notes.lines[1]
     assert run.summary["by_rule"] == notes.lines[1] and ["1", "0"] in run.summary["one_way"]
     assert run.notes[0] == f"L{notes.lines[1][1:]}."
     assert run.summary["precision"] > 0.9 and run.summary["recall"] > 0.6
