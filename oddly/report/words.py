@@ -43,6 +43,7 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     return (
         f"{removed:,} of {examples:,} images {'has' if one else 'have'}"
         f" {'a label' if one else 'labels'} that look{'s' if one else ''} no better than random"
+        f"{', or wrong by a rule' if run.by_rule else ''}"
         f"{', but this is not to be trusted' if run.doubt else ''}."
     )
 

@@ -132,7 +132,9 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
     (run.path / "summary.json").unlink()
     RunWriter(run.path).finish({"doubt": "not to be trusted", "by_rule": "wrong by a <rule>"})
     run = Run(run.path)
-    assert RunPage.from_run(run).notes == ["Wrong by a <rule>.", "Not to be trusted."]
+    shown = RunPage.from_run(run)
+    assert shown.notes == ["Wrong by a <rule>.", "Not to be trusted."]
+    assert "no better than random, or wrong by a rule, but this is not to be" in shown.outcome
     page = write_report(run).read_text()
     told = re.findall(r'<p class="doubt" role="note">(.*?)</p>', page)
     assert told == ["Wrong by a &lt;rule&gt;.", "Not to be trusted."]
