@@ -2,7 +2,8 @@
 
 So it is where a part of the data numbers its classes otherwise. What the network learns from that
 part is what the label says, so that its images score far lower than random labels would, and a
-percentile of sentinels misses them. Classes that are merely alike are taken for each other.
+percentile of sentinels misses them. Classes that are merely alike are taken for each other, but not
+quite evenly: the smaller rather for the larger, and where a network has not found their boundary.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from oddly.errors import first_few
 
 CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted, …
 LIKELY = 1.0  # … and where enough are counted, for its images to be held for wrongly labelled
+TIMES = 1.5  # as often as any other, too: with many examples a boundary a little off is certain
 USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
 # Chosen on recorded trainings: docs/default.md, "Wrong by a rule".
 
@@ -28,21 +30,24 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     """Pairs of label and rival that are confused one way; none where too few classes have one.
 
     Of the images that rather look like another class, more must look like the rival than like
-    any other, and more than the rival has that look like this label.
+    any other, and more than the rival has that look like this label. These count as many times as
+    the rival's class is larger: in doubt a network says the larger one.
     """
     if num_classes > MOST_CLASSES:
         return ()
     few = probe(len(examples.scores))
     known = Scored(*(column[few].cpu() for column in examples)).known()
     labels, rivals = (column.long() for column in known[1:])
-    present = len(labels.unique())
+    sizes = torch.bincount(labels, minlength=num_classes).double()
+    present = int(sizes.count_nonzero())
     places = (labels * num_classes + rivals)[known.scores > 0]
     seen = torch.bincount(places, minlength=num_classes**2).double().view(num_classes, -1)
     (most, second), first = seen.topk(2, 1).values.unbind(1), seen.argmax(1)
-    other = second.maximum(seen[first, torch.arange(num_classes)])
+    larger = (sizes[first] / sizes.clamp(min=1)).clamp(min=1)
+    other = second.maximum(larger * seen[first, torch.arange(num_classes)])
     errors = (most - other) / (most + other).clamp(min=1).sqrt()
     # Each rival counts once: a network that has learnt little takes everything for a few classes.
-    counted = len(first[errors > CERTAIN].unique())
+    counted = len(first[(errors > CERTAIN) & (most > TIMES * other)].unique())
     by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
     if counted <= (USUAL + by_chance) * present:
         return ()

@@ -66,6 +66,30 @@ def test_classes_that_are_alike_are_taken_for_each_other() -> None:
     assert find_one_way(scored(sound(10) + both_ways), 10) == ()
 
 
+def test_smaller_classes_are_taken_for_the_larger_ones_beside_them() -> None:
+    """Ages, say: each half as large as the one before, a tenth called younger, fewer older."""
+    sizes = [3_200 // 2**k for k in range(6)]
+    right = [(n, k, (k + 1) % 6, -3.0) for k, n in enumerate(sizes)]
+    younger = [(sizes[k] // 10, k, k - 1, 0.3) for k in range(1, 6)]
+    older = [(6 * count // 10, rival, label, 0.3) for count, label, rival, _ in younger]
+    assert find_one_way(scored(right + younger + older), 6) == ()
+    assert len(find_one_way(scored(right + younger), 6)) == 5  # sizes do not explain none at all
+
+
+def test_boundaries_a_little_off_are_no_rule_however_many_examples_show_them() -> None:
+    """1,500 to 1,000 are 10 standard errors, but just half as many again."""
+
+    def boundaries(back: int) -> Scored:
+        return scored(
+            group
+            for k in range(10)
+            for group in ((1_500, k, (k - 1) % 10, 0.3), (back, k, (k + 1) % 10, 0.3))
+        )
+
+    assert find_one_way(boundaries(1_000), 10) == ()
+    assert len(find_one_way(boundaries(999), 10)) == 10
+
+
 def test_a_hard_class_is_taken_for_several() -> None:
     spread = [(20, k, (k - away) % 10, 0.3) for k in range(10) for away in (1, 3)]
     assert find_one_way(scored(sound(10) + spread), 10) == ()
