@@ -5,7 +5,8 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.one_way import CERTAIN, LIKELY, USUAL
+from oddly.core.learnt import NOTHING
+from oddly.core.one_way import CERTAIN, LIKELY, TIMES, USUAL
 from tests.test_docs import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]
@@ -40,7 +41,8 @@ def test_it_never_does_harm_where_there_is() -> None:
 
 
 def test_the_constants() -> None:
-    assert (CERTAIN, LIKELY, USUAL) == (2, 1, 0.3)
+    assert (CERTAIN, LIKELY, TIMES, USUAL, NOTHING) == (2, 1, 1.5, 0.3, 5)
+    assert "one and a half times" in SECTION and "below a contrast of 5" in SECTION
     assert "three tenths by two standard errors" in SECTION
     needed = [int(k * USUAL + 2 * (k * USUAL * (1 - USUAL)) ** 0.5) + 1 for k in (10, 100)]
     assert f"({needed[0]} of 10, {needed[1]} of 100)" in SECTION

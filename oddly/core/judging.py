@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.confusion import find_shifts, look_up, shift_
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import contrast, contrast_needed, trust
+from oddly.core.learnt import NOTHING, contrast, contrast_needed, trust
 from oddly.core.one_way import condemn_, find_one_way
 from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
@@ -75,8 +75,7 @@ def judge_by_sentinels(
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    believed = trust(learnt, needed)
-    cut = _cut_(examples, sentinels, percentile, target_precision, believed, num_classes)
+    cut = _cut_(examples, sentinels, percentile, target_precision, learnt, needed, num_classes)
     verdict = Verdict(
         keep=EMPTY,
         scores=examples.scores,
@@ -106,13 +105,14 @@ def _cut_(
     sentinels: Scored,
     percentile: float | None,
     target_precision: float | None,
-    believed: float,
+    learnt: float,
+    needed: float,
     num_classes: int,
 ) -> Cut:
     """Where `judge_by_sentinels` cuts, once it has shifted the examples' scores."""
     named = percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
-    one_way = find_one_way(examples, num_classes) if ours else ()
+    one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     shifts = find_shifts(examples, sentinels, usual, num_classes)
     shift_(examples, shifts)
@@ -121,7 +121,13 @@ def _cut_(
     if percentile is None:
         percentile = choose_percentile(examples, random, num_classes) if ours else usual
     threshold, rates = cut_by_sentinels(
-        examples.scores, random, percentile, num_classes, target_precision, believed, named
+        examples.scores,
+        random,
+        percentile,
+        num_classes,
+        target_precision,
+        trust(learnt, needed),
+        named,
     )
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))

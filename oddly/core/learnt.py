@@ -7,6 +7,7 @@ from torch import Tensor
 from oddly.core.cut import share_of_vague
 
 SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
+NOTHING = 5.0  # contrast of normal scores that do not differ: less is nothing learnt at all
 LEARNT = 6.5  # contrast without which no network is believed, …
 VAGUE = 13.0  # … more, times the share of labels that look wrong but not wholly random, …
 SURE = 8.5  # … and from which on every one is, whatever the share

@@ -12,6 +12,7 @@ from torch import Tensor
 from oddly.core import Verdict
 from oddly.core.confusion import MOST_CLASSES
 from oddly.core.judging import judge_by_sentinels
+from oddly.core.learnt import NOTHING
 from oddly.core.one_way import condemn_, find_one_way, tell_one_way
 from oddly.core.sentinels import Scored
 
@@ -209,3 +210,12 @@ def test_low_contrast_is_not_doubted_where_a_rule_explains_it() -> None:
     assert verdict.hardly_learnt and verdict.num_removed
     assert len(verdict.one_way) == 10 and verdict.tell_doubt() is None
     assert len(verdict.cautions()) == 1
+
+
+def test_a_network_that_has_learnt_nothing_knows_of_no_rule() -> None:
+    """Planted labels that score no higher than the given ones: contrast 2.7."""
+    examples, sentinels, _ = shift_labels(0.3)
+    low = sentinels._replace(scores=2 * (sentinels.scores - 6) - 5)
+    verdict = judge_by_sentinels(examples, examples.scores.clone(), low, None, 3, 10)
+    assert verdict.contrast is not None and verdict.contrast < NOTHING
+    assert verdict.one_way == () and verdict.tell_doubt() is not None
