@@ -30,8 +30,9 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     """Pairs of label and rival that are confused one way; none where too few classes have one.
 
     Of the images that rather look like another class, more must look like the rival than like
-    any other, and more than the rival has that look like this label. These count as many times as
-    the rival's class is larger: in doubt a network says the larger one.
+    any other, and more than the rival has that look like this label. These count by the square of
+    how many times the rival's class is larger: in doubt a network says the larger one, and the
+    more so, the more alike the two are.
     """
     if num_classes > MOST_CLASSES:
         return ()
@@ -44,7 +45,7 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     seen = torch.bincount(places, minlength=num_classes**2).double().view(num_classes, -1)
     (most, second), first = seen.topk(2, 1).values.unbind(1), seen.argmax(1)
     larger = (sizes[first] / sizes.clamp(min=1)).clamp(min=1)
-    other = second.maximum(larger * seen[first, torch.arange(num_classes)])
+    other = second.maximum(larger**2 * seen[first, torch.arange(num_classes)])
     errors = (most - other) / (most + other).clamp(min=1).sqrt()
     # Each rival counts once: a network that has learnt little takes everything for a few classes.
     counted = len(first[(errors > CERTAIN) & (most > TIMES * other)].unique())

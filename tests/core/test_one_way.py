@@ -68,11 +68,11 @@ def test_classes_that_are_alike_are_taken_for_each_other() -> None:
 
 
 def test_smaller_classes_are_taken_for_the_larger_ones_beside_them() -> None:
-    """Ages, say: each half as large as the one before, a tenth called younger, fewer older."""
+    """Ages, say: each half as large as the last, a tenth called younger, a thirtieth older."""
     sizes = [3_200 // 2**k for k in range(6)]
     right = [(n, k, (k + 1) % 6, -3.0) for k, n in enumerate(sizes)]
     younger = [(sizes[k] // 10, k, k - 1, 0.3) for k in range(1, 6)]
-    older = [(6 * count // 10, rival, label, 0.3) for count, label, rival, _ in younger]
+    older = [(count // 3, rival, label, 0.3) for count, label, rival, _ in younger]
     assert find_one_way(scored(right + younger + older), 6) == ()
     assert len(find_one_way(scored(right + younger), 6)) == 5  # sizes do not explain none at all
 
