@@ -110,7 +110,7 @@ def _cut_(
     num_classes: int,
 ) -> Cut:
     """Where `judge_by_sentinels` cuts, once it has shifted the examples' scores."""
-    named = percentile is not None
+    believed, named = trust(learnt, needed), percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
     one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
@@ -121,13 +121,7 @@ def _cut_(
     if percentile is None:
         percentile = choose_percentile(examples, random, num_classes) if ours else usual
     threshold, rates = cut_by_sentinels(
-        examples.scores,
-        random,
-        percentile,
-        num_classes,
-        target_precision,
-        trust(learnt, needed),
-        named,
+        examples.scores, random, percentile, num_classes, target_precision, believed, named
     )
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))

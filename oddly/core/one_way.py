@@ -21,7 +21,8 @@ from oddly.errors import first_few
 
 CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted, …
 LIKELY = 1.0  # … and where enough are counted, for its images to be held for wrongly labelled
-TIMES = 1.5  # as often as any other, too: with many examples a boundary a little off is certain
+TIMES = 1.4  # as often as any other, too: with many examples a boundary a little off is certain
+MOSTLY = 0.5  # of the images that have this rival look more like it: fewer do beside a boundary
 USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
 # Chosen on recorded trainings: docs/default.md, "Wrong by a rule".
 
@@ -32,7 +33,7 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     Of the images that rather look like another class, more must look like the rival than like
     any other, and more than the rival has that look like this label. These count by the square of
     how many times the rival's class is larger: in doubt a network says the larger one, and the
-    more so, the more alike the two are.
+    more so, the more alike the two are. And most images that come near the rival must be beyond it.
     """
     if num_classes > MOST_CLASSES:
         return ()
@@ -41,14 +42,18 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     labels, rivals = (column.long() for column in known[1:])
     sizes = torch.bincount(labels, minlength=num_classes).double()
     present = int(sizes.count_nonzero())
-    places = (labels * num_classes + rivals)[known.scores > 0]
-    seen = torch.bincount(places, minlength=num_classes**2).double().view(num_classes, -1)
+    places, beyond = labels * num_classes + rivals, known.scores > 0
+    near, seen = (
+        torch.bincount(some, minlength=num_classes**2).double().view(num_classes, -1)
+        for some in (places, places[beyond])
+    )
     (most, second), first = seen.topk(2, 1).values.unbind(1), seen.argmax(1)
     larger = (sizes[first] / sizes.clamp(min=1)).clamp(min=1)
     other = second.maximum(larger**2 * seen[first, torch.arange(num_classes)])
     errors = (most - other) / (most + other).clamp(min=1).sqrt()
     # Each rival counts once: a network that has learnt little takes everything for a few classes.
-    counted = len(first[(errors > CERTAIN) & (most > TIMES * other)].unique())
+    mostly = most > MOSTLY * near.gather(1, first[:, None])[:, 0]
+    counted = len(first[(errors > CERTAIN) & (most > TIMES * other) & mostly].unique())
     by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
     if counted <= (USUAL + by_chance) * present:
         return ()

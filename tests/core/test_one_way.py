@@ -78,17 +78,28 @@ def test_smaller_classes_are_taken_for_the_larger_ones_beside_them() -> None:
 
 
 def test_boundaries_a_little_off_are_no_rule_however_many_examples_show_them() -> None:
-    """1,500 to 1,000 are 10 standard errors, but just half as many again."""
+    """1,400 to 1,000 are 8 standard errors, but just 1.4 times as many."""
 
     def boundaries(back: int) -> Scored:
         return scored(
             group
             for k in range(10)
-            for group in ((1_500, k, (k - 1) % 10, 0.3), (back, k, (k + 1) % 10, 0.3))
+            for group in ((1_400, k, (k - 1) % 10, 0.3), (back, k, (k + 1) % 10, 0.3))
         )
 
     assert find_one_way(boundaries(1_000), 10) == ()
     assert len(find_one_way(boundaries(999), 10)) == 10
+
+
+def test_a_boundary_has_images_on_both_sides() -> None:
+    """Of a hundred whose rival is the class before, half look more like it: no more than usual."""
+
+    def beside(beyond: int) -> Scored:
+        near = shifted(range(10), 10, count=100 - beyond, score=-0.3)
+        return scored(sound(10) + near + shifted(range(10), 10, count=beyond))
+
+    assert find_one_way(beside(50), 10) == ()
+    assert len(find_one_way(beside(51), 10)) == 10
 
 
 def test_a_hard_class_is_taken_for_several() -> None:
