@@ -32,8 +32,6 @@ class Findings:
     """How far wrong and right labels lay apart; None where no or too few labels were planted."""
     doubt: str | None
     """Why none of this is to be trusted, where the network has hardly learnt."""
-    by_rule: str | None
-    """That labels seem to have gone wrong by a rule."""
     classes: Sequence[tuple[str, int, int]]
     """Name, suspects, images; the largest share of a class first."""
     mostly_suspect: Sequence[tuple[str, int, int]]
@@ -50,6 +48,8 @@ class Findings:
     """How many suspects are copies of these, whatever their score."""
     spreadsheet: str | None = None
     """What to mind before a spreadsheet opens the tables, if anything."""
+    by_rule: str | None = None
+    """That labels seem to have gone wrong by a rule."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -90,7 +90,6 @@ def summarise(run: Run) -> Findings:
         estimated_noise=run.summary.get("estimated_noise"),
         contrast=run.summary.get("contrast"),
         doubt=run.summary.get("doubt"),
-        by_rule=run.summary.get("by_rule"),
         classes=classes[:LISTED],
         mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
@@ -99,6 +98,7 @@ def summarise(run: Run) -> Findings:
         conflicting=len({twin.group for twin in read_twins(run.path).values()}),
         contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
         spreadsheet=about_formulas([*verdicts.id, *verdicts.given_name.cat.categories]),
+        by_rule=run.summary.get("by_rule"),
     )
 
 
