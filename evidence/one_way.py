@@ -1,6 +1,6 @@
 """Labels that are wrong by a rule, looked for and not: one_way.json.
 
-    python -m evidence.one_way --data-dir DATA      # 50 rows; 12 minutes on a core
+    python -m evidence.one_way --data-dir DATA      # 54 rows; 12 minutes on a core
 
 And some more minutes to look at the images once. DATA holds the official CIFAR-10 and CIFAR-100 and
 the labels of CIFAR-10N; digits come with the installation. A training is judged twice, by the same
