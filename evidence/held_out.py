@@ -1,7 +1,7 @@
 """`oddly clean` on other images than CIFAR: held_out_fashion.json, held_out_mnist.json.
 
-    python -m evidence.held_out fashion FOLDER     # 19 rows; 10 minutes on a core of two
-    python -m evidence.held_out mnist FOLDER       # 15 rows; 6 minutes
+    python -m evidence.held_out fashion FOLDER     # 25 rows; 13 minutes on a core of two
+    python -m evidence.held_out mnist FOLDER       # 19 rows; 8 minutes
 
 FOLDER holds the official files, `train-images-idx3-ubyte.gz` and `train-labels-idx1-ubyte.gz`
 (unpacked will do). The stored figures of MNIST are those of another selection: `0.json` to

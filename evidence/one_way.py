@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from evidence.again import Cells, Row, Table, main, make, options
 from evidence.engine_runs import judge_twice
 from evidence.features import NOISE_SEED, Features
-from evidence.figures import figures, rounded
+from evidence.figures import best_f1, rounded, side_by_side
 from evidence.labels import Labels
 from evidence.recorded_cases import Loads, draw_tail, loads_from, with_data_dir
 from evidence.recordings import record
@@ -36,7 +36,6 @@ NOISES = (
     *("uniform 20", "weak 20", "weak 40", "clean"),
 )
 TAILS = (10, 50, 200)
-FOUND = ("removed", "f1", "precision", "recall")
 
 
 def give_labels(images: Features, kind: str) -> Labels:
@@ -74,17 +73,13 @@ def judge_head(data: str, kind: str, tail: int | None, loads: Loads) -> Row:
 
 
 def describe(verdict: Verdict, without: Verdict, wrong: NDArray[np.bool_]) -> Row:
-    found = {
-        name: figures(one.keep.numpy(), one.scores.numpy(), wrong)
-        for name, one in (("without", without), ("with", verdict))
-    }
     return {
         "examples": len(wrong),
         "wrong": rounded(wrong.mean()),
         "one_way": len(verdict.one_way),
         "doubted": without.tell_doubt() is not None,
-        "best_f1": found["without"].get("best_f1"),
-        **{name: {key: one[key] for key in FOUND if key in one} for name, one in found.items()},
+        "best_f1": best_f1(without, wrong),
+        **side_by_side(without, verdict, wrong),
     }
 
 

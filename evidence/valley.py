@@ -18,7 +18,7 @@ from torch import Tensor
 
 from evidence.again import Cells, Row, Table, main, make, options
 from evidence.engine_runs import judge_twice
-from evidence.figures import figures, rounded
+from evidence.figures import best_f1, rounded, side_by_side
 from evidence.small_trainings import RESNET, SCRATCH, WRN
 from oddly.core import cut, judging
 from oddly.data import DataOptions, load_data
@@ -34,7 +34,6 @@ NOISES = (
     ("clean", 0),
 )
 SEEDS = (0, 1, 2)
-FOUND = ("removed", "f1", "precision", "recall")
 
 
 def load(kind: str, rate: int, seed: int) -> LabelledData:
@@ -56,10 +55,6 @@ def make_row(kind: str, rate: int, network: str, seed: int) -> Row:
         data, asked = load(kind, rate, seed), NETWORKS[network]
         judged, without = judge_twice(data, no_valley, seed=seed, **asked)
     verdict, wrong, _ = judged
-    found = {
-        name: figures(one.keep.numpy(), one.scores.numpy(), wrong)
-        for name, one in (("without", without), ("with", verdict))
-    }
     return {
         "wrong": rounded(wrong.mean()),
         "epoch": verdict.epoch,
@@ -67,8 +62,8 @@ def make_row(kind: str, rate: int, network: str, seed: int) -> Row:
         "contrast": round(verdict.contrast or 0.0, 2),
         "needed": round(verdict.contrast_needed or 0.0, 2),
         "doubted": verdict.tell_doubt() is not None,
-        "best_f1": found["with"].get("best_f1"),
-        **{name: {key: one[key] for key in FOUND if key in one} for name, one in found.items()},
+        "best_f1": best_f1(verdict, wrong),
+        **side_by_side(without, verdict, wrong),
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 from evidence import valley
 from evidence.again import RESULTS, Row
 from evidence.engine_runs import judge_twice
+from evidence.figures import COMPARED
 from evidence.valley import stay
 from oddly.core import cut
 
@@ -23,7 +24,7 @@ def test_a_row_has_what_is_stored() -> None:
     row = name | valley.make_row("pair", 20, "ResNet-8", 0)
     assert list(row) == list(stored) and row["wrong"] == stored["wrong"]
     for which in ("without", "with"):
-        assert list(row[which]) == list(stored[which]) == list(valley.FOUND)
+        assert list(row[which]) == list(stored[which]) == list(COMPARED)
         assert row[which]["f1"] == pytest.approx(stored[which]["f1"], abs=0.1)
     assert row["with"]["f1"] > row["without"]["f1"]
     assert row["best_f1"] >= row["with"]["f1"]
