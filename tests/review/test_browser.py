@@ -16,7 +16,9 @@ from tests.review.conftest import TOKEN, Serve, Site, paint, write_run
 from tests.review.process import Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, expect
+else:
+    expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 
 NASTY = "<img src=x onerror=alert(1)>.png"
 WORST_CLASS = "<b onmouseover=alert(2)>bold</b>"
@@ -46,21 +48,19 @@ def open_link(page: Page, site: Site) -> None:
 
 def press(page: Page, key: str, count: str) -> None:
     """A key, and the progress it must lead to."""
-    from playwright.sync_api import expect
-
     page.keyboard.press(key)
     expect(page.locator("#count")).to_have_text(count)
 
 
 def see(page: Page, selector: str, text: str | re.Pattern[str]) -> None:
-    from playwright.sync_api import expect
-
     expect(page.locator(selector)).to_have_text(text)
 
 
-def see_cards(page: Page, number: int) -> None:
-    from playwright.sync_api import expect
+def see_each(page: Page, selector: str, texts: list[str]) -> None:
+    expect(page.locator(selector)).to_have_text(texts)
 
+
+def see_cards(page: Page, number: int) -> None:
     expect(page.locator("#cards li")).to_have_count(number)
 
 
@@ -103,7 +103,7 @@ def test_another_class_by_typing(site: Site, page: Page, complaints: list[str]) 
     open_link(page, site)
     page.keyboard.press("c")
     page.wait_for_selector("#choose[open]")
-    assert page.locator("#found li").all_inner_texts() == ["cat", "dog", "emu"]
+    see_each(page, "#found li", ["cat", "dog", "emu"])
     page.keyboard.type("em")
     see(page, "#found li", "emu")
     press(page, "Enter", "1 of 6 decided")
@@ -140,8 +140,8 @@ def test_the_grid_and_the_end(site: Site, page: Page, complaints: list[str]) -> 
     page.wait_for_selector("#cards li >> nth=5")
     for decided, key in enumerate("rkskr", start=1):
         press(page, key, f"{decided} of 6 decided")
-    badges = page.locator(".badge").all_inner_texts()
-    assert badges == ["Removed", "Kept as “dog”", "Changed to “cat”", "Kept as “cat”", "Removed"]
+    badges = ["Removed", "Kept as “dog”", "Changed to “cat”", "Kept as “cat”", "Removed"]
+    see_each(page, ".badge", badges)
     press(page, "u", "4 of 6 decided")
     page.select_option("#show", "decided")
     see_cards(page, 4)
@@ -179,7 +179,8 @@ def test_names_are_text_whatever_they_say(
     open_link(page, nasty_site)
     see(page, "#name", NASTY)
     see(page, "#given", WORST_CLASS)
-    assert page.locator("#picture").evaluate("image => image.naturalWidth") == 8
+    width = "async image => (await image.decode(), image.naturalWidth)"
+    assert page.locator("#picture").evaluate(width) == 8
     page.keyboard.press("c")
     see(page, "#found li >> nth=0", WORST_CLASS)
     page.keyboard.press("Escape")
@@ -202,8 +203,8 @@ def test_an_unknown_confidence_has_no_meter(
     open_link(page, serve(session))
     see(page, "#suggested", "dog")
     known = not math.isnan(confidence)
-    assert page.locator("#meter").is_visible() == known
     see(page, "#confidence", "90\xa0% sure" if known else "")
+    expect(page.locator("#meter")).to_be_visible(visible=known)
     session.decisions.close()
 
 
@@ -250,7 +251,7 @@ def test_a_screen_reader_hears_the_next_suspect(site: Site, page: Page) -> None:
     see(page, "#live", re.compile("^Suspect 1 of 6: given label cat, suggested dog, 90\xa0% sure"))
     press(page, "k", "1 of 6 decided")
     see(page, "#live", re.compile("^Suspect 2 of 6: given label dog"))
-    assert page.locator("#picture").get_attribute("alt") == "Picture dog/1.png"
+    expect(page.locator("#picture")).to_have_attribute("alt", "Picture dog/1.png")
     order = []
     for _ in range(11):
         page.keyboard.press("Tab")
@@ -279,8 +280,6 @@ def test_keys_can_be_switched_off(site: Site, page: Page, complaints: list[str])
 def test_a_doubt_stands_above_every_suspect_until_it_is_hidden(
     tmp_path: Path, photos: Path, serve: Serve, page: Page, complaints: list[str]
 ) -> None:
-    from playwright.sync_api import expect
-
     ids = [f"cat/{i}.png" for i in (0, 3, 6)]
     run = write_run(tmp_path / "doubted", ids, photos, doubt="<b>look</b> before you trust it")
     page.set_viewport_size({"width": 390, "height": 844})
