@@ -69,6 +69,21 @@ class Verdict:
     def num_removed(self) -> int:
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
+    @property
+    def percentiles(self) -> Tensor:
+        """How much of the counterfactual lies below each score (N,), 0 to 100.
+
+        NaN where nothing was seen, and for pairs confused by a rule: their scores were raised, so
+        they say nothing about random labels.
+        """
+        found = self.counterfactual.percentile_of(self.scores)
+        if self.one_way and self.rivals is not None:
+            labels, rivals = torch.tensor(self.one_way).T
+            place = torch.tensor([2**31, 1])  # a number for each pair
+            pairs = torch.stack([self.labels, self.rivals], 1).long() @ place
+            found[torch.isin(pairs, torch.stack([labels, rivals], 1) @ place)] = torch.nan
+        return found
+
     def readmit(self, index: Tensor, logits: Tensor) -> Verdict:
         """Weigh in what the network says of removed ones of `index` (M,) now; some come back.
 
@@ -91,7 +106,6 @@ class Verdict:
         """One row per example; `score` is larger for more suspicious ones."""
         import pandas as pd
 
-        percentiles = self.counterfactual.percentile_of(self.scores)
         rivals = {} if self.rivals is None else {"rival_label": self.rivals.numpy()}
         return pd.DataFrame(
             {
@@ -100,7 +114,7 @@ class Verdict:
                 **rivals,
                 "loss": self.losses.numpy(),
                 "score": self.scores.numpy(),
-                "counterfactual_percentile": percentiles.numpy(),
+                "counterfactual_percentile": self.percentiles.numpy(),
                 "threshold": self.threshold,
                 "keep": self.keep.numpy(),
             }

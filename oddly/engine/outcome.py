@@ -75,7 +75,7 @@ def verdict_table(
         scores, keep, threshold = verdict.scores, verdict.keep, verdict.threshold
     if isinstance(verdict, Verdict):
         losses = verdict.losses
-        percentiles = verdict.counterfactual.percentile_of(scores).numpy()
+        percentiles = verdict.percentiles.numpy()
     keep, reasons = (keep, None) if verdict is None else overrule(keep, data)
     return VerdictTable(
         ids=data.train.ids,

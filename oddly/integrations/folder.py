@@ -120,7 +120,7 @@ def _tabulate(
         given_labels=_check_classes("labels", verdict.labels, ids, class_names).numpy(),
         losses=verdict.losses.numpy(),
         scores=verdict.scores.numpy(),
-        counterfactual_percentiles=verdict.counterfactual.percentile_of(verdict.scores).numpy(),
+        counterfactual_percentiles=verdict.percentiles.numpy(),
         threshold=verdict.threshold,
         keep=verdict.keep.numpy(),
         suggested_labels=_check_classes("predictions", predictions, ids, class_names).numpy(),

@@ -101,6 +101,7 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
     percentiles = round_known(rows["counterfactual_percentile"], 1)
     suggested = rows["suggested_label"].tolist()
     same = has_reason(rows, SAME_PICTURE)
+    by_rules = ~rows["keep"].to_numpy(np.bool_) & bool(run.by_rule)
     twins = read_twins(run.path) if same.any() else {}
     return Shown(
         ids=[cut(str(name)) for name in rows["id"]],
@@ -109,9 +110,11 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
         confidence=round_known(rows["suggested_confidence"], 3),
         score=scores,
         words=[
-            _describe_copy(twins.get(name)) if copy else describe_score(percentile, score, unit)
-            for percentile, score, name, copy in zip(
-                percentiles, scores, rows["id"], same, strict=True
+            _describe_copy(twins.get(name))
+            if copy
+            else describe_score(percentile, score, unit, by_rule)
+            for percentile, score, name, copy, by_rule in zip(
+                percentiles, scores, rows["id"], same, by_rules, strict=True
             )
         ],
         true=None if run.truth is None else run.truth["true_label"].iloc[index].tolist(),
@@ -123,10 +126,14 @@ def _describe_copy(twin: Twin | None) -> str:
     return SAME_PICTURE if twin is None else cut(twin.words)
 
 
-def describe_score(percentile: float | None, score: float | None, unit: str) -> str:
-    """A score as a person would say it."""
+def describe_score(
+    percentile: float | None, score: float | None, unit: str, by_rule: bool = False
+) -> str:
+    """A score as a person would say it; `by_rule`: a suspect without percentile fell under one."""
     if score is None:
         return "never seen in training"
+    if percentile is None and by_rule:
+        return "confused by a rule"
     if percentile is None:
         return f"{unit} {score:.2f}".replace("-", "−")
     if percentile >= 99.95:

@@ -45,9 +45,11 @@ class Suspects:
         class_names: list[str],
         examples: int,
         twins: Mapping[str, Twin] | None = None,
+        by_rule: bool = False,
     ) -> None:
         self.class_names = class_names
         self._twins = twins or {}
+        self._by_rule = by_rule
         self.examples = examples
         self.ids: list[str] = table["id"].to_pylist()
         self.rank_of = {id: rank for rank, id in enumerate(self.ids)}
@@ -78,7 +80,7 @@ class Suspects:
         else:
             chosen = chosen.take(pc.select_k_unstable(chosen, min(top, len(chosen)), order))
         chosen = chosen.select([name for name in COLUMNS if name != "keep"])
-        return cls(chosen, class_names, len(table), twins)
+        return cls(chosen, class_names, len(table), twins, bool(run.by_rule))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -93,12 +95,12 @@ class Suspects:
             given=value["given_name"] or "",
             suggested=value["suggested_name"],
             confidence=value["suggested_confidence"],
-            words=twin.words
-            if twin
-            else describe_score(
-                value["score"], value["threshold"], value["counterfactual_percentile"]
-            ),
+            words=twin.words if twin else self._describe(value),
         )
+
+    def _describe(self, value: Mapping[str, Any]) -> str:
+        percentile = value["counterfactual_percentile"]
+        return describe_score(value["score"], value["threshold"], percentile, self._by_rule)
 
 
 def _is_judged(table: pa.Table) -> bool:
@@ -107,14 +109,24 @@ def _is_judged(table: pa.Table) -> bool:
     return table["threshold"].null_count < len(table) or bool(removes)
 
 
-def describe_score(score: float | None, threshold: float | None, percentile: float | None) -> str:
-    """How odd an example looks beside labels that are random."""
+def describe_score(
+    score: float | None,
+    threshold: float | None,
+    percentile: float | None,
+    by_rule: bool = False,
+) -> str:
+    """How odd an example looks beside labels that are random.
+
+    `by_rule`: labels went wrong by a rule in this run; what has no percentile fell under it.
+    """
     if score is None:
         return "Never seen in training"
     if threshold is None:
         return f"Score {score:.2f}"
     if score < threshold:
         return "Below the threshold: the run kept it"
+    if percentile is None and by_rule:
+        return "Suspected by a rule: others with this label look like the same other class"
     if percentile is None:
         return f"Score {score:.2f}, above the threshold of {threshold:.2f}"
     strength = "Strong" if percentile >= STRONG else "Clear" if percentile >= CLEAR else "Slight"

@@ -180,6 +180,16 @@ def test_a_part_that_numbers_its_classes_otherwise_is_found() -> None:
     assert low <= rate <= high and rate == pytest.approx(float(found.float().mean()))
 
 
+def test_raised_scores_are_not_compared_with_random_labels() -> None:
+    verdict, _ = judge()
+    pairs = set(verdict.one_way)
+    assert verdict.rivals is not None
+    seen = zip(verdict.labels.tolist(), verdict.rivals.tolist(), strict=True)
+    assert verdict.percentiles.isnan().tolist() == [pair in pairs for pair in seen]
+    usual, _ = judge(6.0)
+    assert not usual.percentiles.isnan().any()
+
+
 @pytest.mark.parametrize(("percentile", "aim"), [(6.0, None), (None, 0.9)])
 def test_a_cut_that_the_user_chose_is_left_alone(
     percentile: float | None, aim: float | None

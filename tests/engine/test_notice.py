@@ -127,3 +127,5 @@ def test_labels_that_went_wrong_by_a_rule_are_told_of_with_names(tmp_path: Path)
     assert run.summary["by_rule"] == notes.lines[1] and ["1", "0"] in run.summary["one_way"]
     assert run.notes[0] == f"L{notes.lines[1][1:]}."
     assert run.summary["precision"] > 0.9 and run.summary["recall"] > 0.6
+    suspects = run.verdicts[~run.verdicts["keep"]]
+    assert suspects["counterfactual_percentile"].isna().mean() > 0.5  # found by the rule alone

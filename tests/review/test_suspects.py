@@ -61,6 +61,12 @@ def test_scores_in_words(score: float | None, percentile: float | None, words: s
     assert describe_score(score, 1.0, percentile) == words
 
 
+def test_what_fell_under_a_rule_is_not_compared_with_random_labels() -> None:
+    assert describe_score(2.0, 1.0, None, by_rule=True).startswith("Suspected by a rule: others")
+    assert describe_score(0.9, 1.0, None, by_rule=True) == "Below the threshold: the run kept it"
+    assert "random labels" in describe_score(2.0, 1.0, 8.0, by_rule=True)  # suspected anyway
+
+
 def test_what_a_person_had_decided_is_not_asked_again(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ["a.png", "b.png", "c.png"], tmp_path)
     path = run.path / "verdicts.parquet"
