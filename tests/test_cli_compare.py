@@ -83,10 +83,10 @@ def test_two_at_a_time_stopped_and_gone_on_with(oddly: Command, tmp_path: Path) 
     assert process.stderr
     assert "(1 of 4)" in process.stderr.readline()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-    _, complaint = process.communicate(timeout=20)
+    _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in complaint
     assert "the same command goes on where it stopped" in complaint
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while is_there(process.pid):
         assert time.monotonic() < until, "a process is left behind"
         time.sleep(0.05)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 import torch
 
@@ -12,20 +10,28 @@ from oddly.core.stopwatch import Stopwatch
 CPU = torch.device("cpu")
 
 
-def test_adds_up_what_lies_inside() -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What time it is, in its only place."""
+    now = [10.0]
+    monkeypatch.setattr("oddly.core.stopwatch.time.perf_counter", lambda: now[0])
+    return now
+
+
+def test_adds_up_what_lies_inside(clock: list[float]) -> None:
     stopwatch = Stopwatch()
     for _ in range(2):
         with stopwatch(CPU):
-            time.sleep(0.02)
-        time.sleep(0.05)  # outside
-    assert 0.04 <= stopwatch.seconds < 0.09
+            clock[0] += 0.25
+        clock[0] += 2  # outside
+    assert stopwatch.seconds == 0.5
 
 
-def test_goes_on_from_an_earlier_total() -> None:
+def test_goes_on_from_an_earlier_total(clock: list[float]) -> None:
     stopwatch = Stopwatch(100.0)
     with stopwatch(CPU):
-        time.sleep(0.01)
-    assert 100.01 <= stopwatch.seconds < 101
+        clock[0] += 0.5
+    assert stopwatch.seconds == 100.5
 
 
 def test_an_error_inside_comes_out() -> None:

@@ -34,6 +34,7 @@ def page(chromium: Browser, complaints: list[str]) -> Iterator[Page]:
     """A tab that writes down whatever the console or the policy has to complain about."""
     context = chromium.new_context(viewport={"width": 1200, "height": 800})
     page = context.new_page()
+    expect.set_options(timeout=20_000)  # milliseconds: other tests use the processor too
     page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
