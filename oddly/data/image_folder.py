@@ -28,7 +28,7 @@ SPLIT_NAMES = {
     "testing": "test",
 }
 
-NO_VAL = "val is not used, for there is a test split; --pool-splits trains on all of them"
+NO_VAL = "val is not used, for there is a test split; oddly train --pool-splits takes all"
 
 
 def load_image_folder(root: Path, options: DataOptions) -> LabelledData:

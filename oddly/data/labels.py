@@ -31,7 +31,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     Rows that say yes in a column `remove` need no label: their examples are left out. Those that
     say person in a column `decided_by` are vouched for.
     """
-    _check_table("labels", file)
+    check_table("labels", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     wanted |= {name: (name,) for name in ("remove", "decided_by")}
     columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
@@ -59,7 +59,8 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
 
 
-def _check_table(option: str, file: Path) -> None:
+def check_table(option: str, file: Path) -> None:
+    """Refuse what is not there, or no table."""
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
         reason = f"is no {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
         raise InputError(f"{option}: {shown(str(file))} {reason}")
@@ -148,7 +149,7 @@ def read_trusted(data: LabelledData, file: Path) -> tuple[Tensor, Tensor]:
 
     A column `label` says what each one truly is; without, the given labels are vouched for.
     """
-    _check_table("trusted", file)
+    check_table("trusted", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     columns = read_text_columns(file, wanted, optional=["label"])
     refuse_empty(file, "id", columns["id"])

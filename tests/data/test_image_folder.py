@@ -60,7 +60,7 @@ def test_splits_are_no_classes(tmp_path: Path) -> None:
     assert data.test is not None and list(data.test.ids) == ["test/b/1.png", "test/b/2.png"]
     assert data.test.labels.tolist() == [1, 1]
     assert data.notes == (
-        "val is not used, for there is a test split; --pool-splits trains on all of them",
+        "val is not used, for there is a test split; oddly train --pool-splits takes all",
     )
 
 
