@@ -219,6 +219,8 @@ def test_help_reads_well(columns: int, oddly: Command, monkeypatch: pytest.Monke
     plain = " ".join(re.sub("[│╭╮╰╯─]", " ", told).split())
     for words in ("--noise-kind", "--prune-after", "(default: runs/DATA-METHOD-HASH)", "--resume"):
         assert words in plain
+    _, detection, _ = oddly("benchmark", "detection", "--help")
+    assert "runs/detection" in detection  # in square brackets it would be taken for a style
     for words in ("E, the epochs before", "counterfactual (how random labels look at epoch E)"):
         assert words in plain
     for panel in ("Data", "Label noise", "Training", "Denoising", "Run"):

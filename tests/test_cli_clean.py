@@ -44,6 +44,8 @@ def test_three_images_are_too_few_for_an_estimate(oddly: Command, tmp_path: Path
     out = tmp_path / "run"
     code, told, _ = oddly("clean", tmp_path / "photos", "--out", out)
     assert code == 0 and "too few images for an estimate" in told
+    assert "0 of 3 images look mislabelled" in told
+    assert f"oddly review {out} --top 50" in " ".join(told.split())
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
     found = json.loads(told)
     assert code == 0 and found["estimated_noise"] is None and found["contrast"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -62,7 +63,7 @@ def look(
     digests: Sequence[bytes] = ()
     bad: Mapping[int, str]
     if config.frozen:
-        cache = FeatureCache(folder / FEATURES, _key(config))
+        cache = FeatureCache(folder / FEATURES, _key(config), _find_other_features(folder, config))
         found = embed_images(source, lambda: frozen_backbone(config), device, cache, tell)
         cache.drop_unused()
         digests, bad = found.digests, found.unreadable
@@ -79,6 +80,15 @@ def look(
     stay = [i for i in range(total) if i not in bad]
     ids = listed.train.ids
     return Looked(data, source.subset(stay), digests, {ids[i]: why for i, why in bad.items()})
+
+
+def _find_other_features(folder: Path, config: RunConfig) -> list[Path]:
+    """What other runs saw: those beside this one, and the one whose decisions it takes."""
+    runs = set(folder.resolve().parent.glob("*/"))
+    if config.labels:
+        runs.add(Path(config.labels).resolve().parent)
+    runs.discard(folder.resolve())
+    return sorted(run / FEATURES for run in runs if os.path.isdir(run / FEATURES))
 
 
 def _key(config: RunConfig) -> str:

@@ -69,10 +69,10 @@ def detection(
         bool, typer.Option("--forget", help="First remove what is stored of these cells.")
     ] = False,
     results: Annotated[
-        Path | None, typer.Option(help="One JSON per cell [oddly/results/detection].")
+        Path | None, typer.Option(help="One JSON per cell (default: oddly/results/detection).")
     ] = None,
     work: Annotated[
-        Path | None, typer.Option(help="What trainings leave [runs/detection].")
+        Path | None, typer.Option(help="What trainings leave (default: runs/detection).")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where the official folders lie.")] = None,
     device: Device = "auto",

@@ -132,7 +132,8 @@ def _show(run: Run, top: int | None, json: bool) -> None:
             say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
     next_steps = f"\nreport  {run.path / 'report.html'}\ntables  {run.path / 'verdicts.csv'}"
-    say(f"{next_steps}\nlook    oddly review {place}")
+    those_kept = "" if findings.suspects else " --top 50"  # without, there is nothing to see
+    say(f"{next_steps}\nlook    oddly review {place}{those_kept}")
 
 
 def _describe(findings: Findings) -> list[str]:
@@ -146,7 +147,8 @@ def _describe(findings: Findings) -> list[str]:
     if findings.by_rule:
         lines.append(findings.by_rule)
     if findings.readmitted:
-        lines.append(f"{findings.readmitted:,} more looked so at first and were readmitted")
+        were = "was" if findings.readmitted == 1 else "were"
+        lines.append(f"{findings.readmitted:,} more looked so at first and {were} readmitted")
     if findings.decided:
         many = "label was" if findings.decided == 1 else "labels were"
         left = "is" if findings.decided == 1 else "are"

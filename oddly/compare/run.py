@@ -13,10 +13,11 @@ from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
-from oddly.engine.build import prepare_data
+from oddly.engine.build import check_early, prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
+from oddly.engine.resume import locate
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError, count
@@ -70,6 +71,12 @@ def compare(
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
     check_outside(Path(out), data)
+    check_early(config)
+    plan = Plan(
+        data, tuple(methods), seeds, config.epochs or 1, equal_cost, options, settings or {}
+    )
+    for method in methods:
+        plan.passes(method, plan.epochs)  # a misspelt setting, too, is told before images are read
     prepared = prepare_data(config)
     if prepared.test is None:
         options = {**options, "hold_out": HELD_OUT}
@@ -77,8 +84,8 @@ def compare(
         prepared = hold_out_test(prepared, config)
     epochs = config.with_recipe(prepared.recipe).epochs
     assert epochs
-    plan = Plan(data, tuple(methods), seeds, epochs, equal_cost, options, settings or {})
-    check_methods(plan, config, prepared)
+    plan = replace(plan, epochs=epochs, options=options)
+    check_trusted(plan, config, prepared)
     table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
     if table.caveat:
         watcher.note(table.caveat)
@@ -90,10 +97,9 @@ def compare(
     return Comparison(table.folder)
 
 
-def check_methods(plan: Plan, config: RunConfig, data: LabelledData) -> None:
-    """A misspelt setting or a bad list of trusted ids is told before hours of training."""
+def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
+    """A bad list of trusted ids is told before hours of training."""
     for method in plan.methods:
-        plan.passes(method, plan.epochs)
         if config.trusted is not None and METHODS[method].needs_trusted_labels:
             hold_out_trusted(data, replace(config, method=method))
 
@@ -132,7 +138,7 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in each.items()
     }
     top = {name: value for name, value in plan.items() if name not in ("options", "settings")}
-    flat = {**top, **plan["options"], **settings}
+    flat = {**top, "data": locate(plan["data"]), **plan["options"], **settings}
     return {name: value for name, value in flat.items() if name not in MACHINE}
 
 

@@ -22,9 +22,13 @@ SPLIT_NAMES = {
     "val": "val",
     "valid": "val",
     "validation": "val",
+    "dev": "val",
+    "eval": "val",
     "test": "test",
     "testing": "test",
 }
+
+NO_VAL = "val is not used, for there is a test split; oddly train --pool-splits takes all"
 
 
 def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
@@ -36,6 +40,7 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
     parts = _find_splits(str(root), tree, notes)
     if parts is None:
         train, test, depth = tree.images, None, 0
+        notes += _about_level(str(root), tree.images)
     elif options.pool_splits:
         train, test, depth = [path for part in parts.values() for path in part], None, 1
         notes.append(f"judged together: {first_few([f'{name}/' for name in parts])}")
@@ -140,11 +145,36 @@ def _has_classes(paths: Sequence[str]) -> bool:
     return all(path.count("/") >= 2 for path in paths)
 
 
+def _about_level(root: str, images: Sequence[str]) -> list[str]:
+    """Folders that all hold the same folders are no classes, more likely; a split is none."""
+    inside: dict[str, set[str]] = {}
+    for path in images:
+        first, *rest = path.split("/")
+        if rest:  # "" where an image lies in the folder itself, as in that of a class
+            inside.setdefault(first, set()).add(rest[0] if len(rest) > 1 else "")
+    shared = sorted(set.intersection(*inside.values()), key=natural) if len(inside) > 1 else []
+    if len(shared) < 2 or any("" in each for each in inside.values()):
+        return []
+    folders = sorted(inside, key=natural)
+    all_hold = f"all hold {first_few(shared, 3)}"
+    if any(name.lower() in SPLIT_NAMES for name in folders):
+        raise InputError(
+            f"{shown(root)}: {first_few(folders, 3)} {all_hold}: call the one to train on train/,"
+            " others val/ or test/, or name one of them"
+        )
+    return [
+        f"taken for the classes: {first_few(folders, 3)}, which {all_hold}; if those are the"
+        " classes, give one of the folders above them, or a table of path and label"
+    ]
+
+
 def _choose_test(parts: dict[str, list[str]], notes: list[str]) -> list[str] | None:
     """test/, else val/; one without class folders has no labels and is of no use."""
     for kind in ("test", "val"):
         if kind in parts:
             if any(path.count("/") >= 2 for path in parts[kind]):
+                if kind == "test" and "val" in parts:
+                    notes.append(NO_VAL)
                 return parts[kind]
             notes.append(f"{kind}/ has no class folders, so it is not used")
     return None

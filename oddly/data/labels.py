@@ -31,7 +31,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     Rows that say yes in a column `remove` need no label: their examples are left out. Those that
     say person in a column `decided_by` are vouched for.
     """
-    _check_table("labels", file)
+    check_table("labels", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     wanted |= {name: (name,) for name in ("remove", "decided_by")}
     columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
@@ -59,7 +59,8 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     return replace(data.with_given_labels(labels), notes=(*data.notes, note))
 
 
-def _check_table(option: str, file: Path) -> None:
+def check_table(option: str, file: Path) -> None:
+    """Refuse what is not there, or no table."""
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
         reason = f"is no {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
         raise InputError(f"{option}: {shown(str(file))} {reason}")
@@ -110,17 +111,25 @@ def _find_classes(
     removed: Sequence[bool],
     class_names: Sequence[str],
 ) -> list[int]:
-    """Each label as a class index (a class's name first, else its number), or as `REMOVED`."""
-    index = {str(k): k for k in range(len(class_names))}
-    index |= {name: k for k, name in enumerate(class_names)}  # where classes are called 1, 2, 3
+    """Each label as a class index (a class's name first, else its number), or as `REMOVED`.
+
+    Where all classes are called by numbers, 1 to 10 say, a 0 would quietly be class 1: names alone.
+    """
+    by_number = not all(name.removeprefix("-").isdecimal() for name in class_names)
+    index = {str(k): k for k in range(len(class_names))} if by_number else {}
+    index |= {name: k for k, name in enumerate(class_names)}
     rows = list(zip(columns["id"], spell(columns["label"], index), removed, strict=True))
     unknown = [
         f"'{label}' of {name}" for name, label, gone in rows if not gone and label not in index
     ]
     if unknown:
+        known = (
+            f"neither the name of a class nor a number in 0..{len(class_names) - 1}"
+            if by_number
+            else f"not the name of a class (these are {first_few(class_names)})"
+        )
         raise InputError(
-            f"{shown(str(file))}: {count(len(unknown), 'label')} neither the name of a class nor a"
-            f" number in 0..{len(class_names) - 1}: {first_few(unknown, 3)}"
+            f"{shown(str(file))}: {count(len(unknown), 'label')} {known}: {first_few(unknown, 3)}"
         )
     return [REMOVED if gone else index[label] for _, label, gone in rows]
 
@@ -140,7 +149,7 @@ def read_trusted(data: LabelledData, file: Path) -> tuple[Tensor, Tensor]:
 
     A column `label` says what each one truly is; without, the given labels are vouched for.
     """
-    _check_table("trusted", file)
+    check_table("trusted", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     columns = read_text_columns(file, wanted, optional=["label"])
     refuse_empty(file, "id", columns["id"])

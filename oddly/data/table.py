@@ -9,7 +9,7 @@ from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, leave_out, load_files
-from oddly.data.image_folder import SPLIT_NAMES
+from oddly.data.image_folder import NO_VAL, SPLIT_NAMES
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
 from oddly.text_table import LABEL_COLUMNS, PATH_COLUMNS, read_text_columns, refuse_empty
@@ -34,6 +34,7 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
     splits = None if options.pool_splits else columns.get("split")
     parts = _split_rows(file, splits, sorted(set(range(len(paths))) - set(missing)))
     test_rows = parts.get("test", parts.get("val"))
+    notes += [NO_VAL] * ("test" in parts and "val" in parts)
     class_names = _class_names(file, [labels[i] for i in parts["train"]])
     lists = (
         _label(file, paths, labels, parts["train"], class_names),

@@ -8,6 +8,7 @@ from typing import Any
 
 from oddly.data import DATASETS
 from oddly.data.base import LabelledData
+from oddly.engine.build import check_early
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.resume import resumed_config
@@ -54,6 +55,7 @@ def train(
         raise InputError("say what to train on: a dataset's name, an image folder or a table")
     else:
         config = RunConfig.from_options(name, options)
+        check_early(config)
         folder = choose_folder(config, out)
         if own is None:
             check_outside(folder, name)

@@ -14,7 +14,7 @@ from torch import nn
 from oddly.core import KeepSampler
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData, check_data
-from oddly.data.labels import replace_labels
+from oddly.data.labels import check_table, replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import Progress, embed_data
@@ -27,7 +27,7 @@ from oddly.engine.tensorboard import check_tensorboard
 from oddly.engine.trusted import TrustedFeed, hold_out_trusted
 from oddly.errors import InputError
 from oddly.methods import Context, Method, Stage, build_method, read_settings, settings_of
-from oddly.models import build_model
+from oddly.models import build_model, check_known
 from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 from oddly.models.weights import load_weights
 
@@ -106,6 +106,14 @@ def build(
         trusted_feed=trusted_feed,
         notes=[*notes, *data.notes, *tables.notes],
     )
+
+
+def check_early(config: RunConfig) -> None:
+    """Tell at once what need not wait until every image is read."""
+    if config.model:
+        check_known(config.model)
+    if config.labels:
+        check_table("labels", Path(config.labels))
 
 
 def fill_in(config: RunConfig, data: LabelledData, method: Method) -> RunConfig:

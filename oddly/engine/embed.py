@@ -49,8 +49,9 @@ class FeatureCache:
     results: nothing can be out of date, and what nobody asked for can go.
     """
 
-    def __init__(self, folder: Path | None, key: str) -> None:
+    def __init__(self, folder: Path | None, key: str, others: Sequence[Path] = ()) -> None:
         self.folder, self.key = folder, key
+        self.others = others  # folders like it, which are read and left alone
         self.used: set[str] = set()
 
     def name(self, source: ImageSource, places: range) -> str:
@@ -64,10 +65,20 @@ class FeatureCache:
 
     def load(self, name: str) -> Embedded | None:
         """None where it is not there, or damaged."""
-        if self.folder is None or not (self.folder / name).is_file():
+        if self.folder is None:
+            return None
+        part = self._read(self.folder / name)
+        for other in self.others if part is None else ():
+            if (part := self._read(other / name)) is not None:
+                self.save(name, part)  # the other folder may go
+                break
+        return part
+
+    def _read(self, path: Path) -> Embedded | None:
+        if not path.is_file():
             return None
         try:
-            with safe_open(self.folder / name, "pt") as file:
+            with safe_open(path, "pt") as file:
                 notes = json.loads(file.metadata()["oddly"])
                 features = file.get_tensor("features")
         except (SafetensorError, OSError, KeyError, ValueError):

@@ -26,7 +26,7 @@ from oddly.engine.tensorboard import TensorBoardLog, clear_log
 from oddly.engine.watch import Stopped, Watcher
 from oddly.errors import InputError
 from oddly.methods import Batch, StepOutput
-from oddly.records import Run, RunWriter, environment, writing
+from oddly.records import Run, RunWriter, check_free, environment, writing
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
 AUGMENT_SALT = 0xA06
@@ -52,6 +52,8 @@ def run_config(
     with torch.random.fork_rng(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
         cleanup.enter_context(writing(out))
+        if not resume:
+            check_free(out, overwrite)  # before images are read, perhaps for minutes
         parts = build(config, data, watcher.reading)
         checkpoint = load_checkpoint(out) if resume else None
         if checkpoint is None and fork:

@@ -28,7 +28,7 @@ def resumed_config(folder: Path, data: str | None, options: Mapping[str, Any]) -
     saved = RunConfig.from_dict(Run(folder).config)
     chosen, settings = sort_options(options)
     if data is not None:
-        _agree(folder, "data", _source(saved.data), _source(data))
+        _agree(folder, "data", locate(saved.data), locate(data))
     for name, value in chosen.items():
         if name not in MOVABLE:
             _agree(folder, name, getattr(saved, name), value)
@@ -46,7 +46,7 @@ def _agree(folder: Path, name: str, begun_with: Any, asked: Any) -> None:
         )
 
 
-def _source(data: str) -> str:
+def locate(data: str) -> str:
     """A dataset's name as it is; the same file or folder, however it is spelt."""
     return os.path.realpath(data) if os.path.exists(data) else data
 

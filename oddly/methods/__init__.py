@@ -65,8 +65,13 @@ def settings_of(name: str) -> dict[str, str]:
     """The settings a method takes, each with its type as written (`int`, `float | None`, …)."""
     if name not in METHODS:
         raise unknown_name("method", name, METHODS)
-    kinds = ((field.name, str(field.type)) for field in fields(METHODS[name]))
+    kinds = ((field.name, _write(field.type)) for field in fields(METHODS[name]))
     return {name: kind for name, kind in kinds if kind.split(" | ")[0] in PARSERS}
+
+
+def _write(kind: Any) -> str:
+    """An annotation as text: what it is already, unless its file evaluates annotations."""
+    return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
 def is_setting(name: str) -> bool:

@@ -15,7 +15,7 @@ from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
 from oddly.models.timm_model import create_timm_model, import_timm, nearest_timm_names
 from oddly.models.wide_resnet import WideResNet
 
-__all__ = ["MODELS", "ResNet", "WideResNet", "build_model"]
+__all__ = ["MODELS", "ResNet", "WideResNet", "build_model", "check_known"]
 
 
 MODELS: dict[str, Callable[..., nn.Module]] = {
@@ -27,6 +27,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "wrn-28-10": partial(WideResNet, 28, 10),  # the paper's: 36.5 million parameters
 }
 """Name → builder(num_classes, in_channels); `build_model` also knows wrn-D-K and timm's names."""
+WIDE = re.compile(r"wrn-(\d+)-(\d+)")
 
 
 def build_model(
@@ -38,25 +39,25 @@ def build_model(
     if name.startswith("timm:"):
         name = name.removeprefix("timm:")
         return create_timm_model(name, num_classes, in_channels, image_size, dropout)
-    if wide := re.fullmatch(r"wrn-(\d+)-(\d+)", name):
+    if wide := WIDE.fullmatch(name):
         depth, width = int(wide[1]), int(wide[2])
         return WideResNet(depth, width, num_classes, in_channels, dropout)
     if name in MODELS:
         if dropout:
             raise InputError(f"model '{name}' has no dropout; leave it at 0 or choose a wrn-D-K")
         return MODELS[name](num_classes, in_channels)
-    return _build_foreign(name, num_classes, in_channels, image_size, dropout)
+    check_known(name)
+    return create_timm_model(name, num_classes, in_channels, image_size, dropout)
 
 
-def _build_foreign(
-    name: str, num_classes: int, in_channels: int, image_size: int, dropout: float
-) -> nn.Module:
-    """A name that is not ours: timm's, or nobody's."""
+def check_known(name: str) -> None:
+    """Refuse a name that is neither ours nor timm's."""
+    if name in MODELS or name.startswith("timm:") or WIDE.fullmatch(name):
+        return
     try:
         timm = import_timm()
     except InputError as error:
         raise InputError(f"{unknown_name('model', name, MODELS)}; {error}") from error
-    if timm.is_model(name):
-        return create_timm_model(name, num_classes, in_channels, image_size, dropout)
-    # Only the nearest of timm's thousand names, lest the message list them all.
-    raise unknown_name("model", name, [*MODELS, *nearest_timm_names(name)])
+    if not timm.is_model(name):
+        # Only the nearest of timm's thousand names, lest the message list them all.
+        raise unknown_name("model", name, [*MODELS, *nearest_timm_names(name)])

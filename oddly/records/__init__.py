@@ -24,7 +24,7 @@ from oddly.records.files import (
     write_csv,
     write_json,
 )
-from oddly.records.folder import FORMAT_VERSION, Run, RunWriter
+from oddly.records.folder import FORMAT_VERSION, Run, RunWriter, check_free
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, has_reason, score_verdict
@@ -40,6 +40,7 @@ __all__ = [
     "Twin",
     "VerdictTable",
     "about_formulas",
+    "check_free",
     "choose_pictured",
     "config_hash",
     "environment",

@@ -58,7 +58,7 @@ class RunWriter:
     ) -> RunWriter:
         """Start a new run; an older one goes only on `overwrite`, files of others never."""
         path = Path(path)
-        _check_free(path, overwrite)
+        check_free(path, overwrite)
         path.mkdir(parents=True, exist_ok=True)
         _remove_run(path)
         write_json(path / "config.json", {**config, "format": FORMAT_VERSION})
@@ -255,7 +255,8 @@ def _check_run(path: Path) -> None:
         raise InputError(f"{path}: {reason}; use the oddly that wrote it, or train again")
 
 
-def _check_free(path: Path, overwrite: bool) -> None:
+def check_free(path: Path, overwrite: bool) -> None:
+    """Refuse a folder in which no run can begin; nothing is written."""
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file; choose another --out")
     present = [file for file in path.glob("*") if file.suffix != TEMPORARY and file.name != LOCK]

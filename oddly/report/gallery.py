@@ -107,7 +107,7 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
         ids=[cut(str(name)) for name in rows["id"]],
         given=rows["given_label"].tolist(),
         suggested=[label if label >= 0 else None for label in suggested],
-        confidence=round_known(rows["suggested_confidence"], 3),
+        confidence=round_known(rows["suggested_confidence"], 5),  # the page rounds it again
         score=scores,
         words=[
             _describe_copy(twins.get(name))

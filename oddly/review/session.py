@@ -41,6 +41,9 @@ class Card:
     id: str
     given: str
     suggested: str | None
+    """None: the network says what is given, or nobody asked it."""
+    agrees: bool
+    """The first of these."""
     confidence: float | None
     words: str
     image: str
@@ -123,6 +126,7 @@ class Session:
             id=suspect.id,
             given=suspect.given,
             suggested=None if suspect.suggested == suspect.given else suspect.suggested,
+            agrees=suspect.suggested == suspect.given,
             confidence=suspect.confidence,
             words=suspect.words,
             image=self._image(rank),

@@ -82,6 +82,26 @@ def test_frozen_features_are_made_once(photos: Path, tmp_path: Path, tiny_weight
     assert again.verdicts.equals(run.verdicts)
 
 
+@pytest.mark.parametrize("place", ["second", "elsewhere/second"])
+def test_the_next_run_takes_over_what_this_one_saw(
+    place: str, photos: Path, tmp_path: Path, tiny_weights: Path
+) -> None:
+    """Decide, apply, clean again: the images are the same."""
+
+    class Reads(Listener):
+        def reading(self, done: int, total: int) -> None:
+            self.told = [*getattr(self, "told", []), done]
+
+    first, second = Reads(), Reads()
+    oddly.clean(photos, tmp_path / "first", watcher=first, **frozen(tiny_weights))
+    table = tmp_path / "first" / "labels.csv"
+    table.write_text("id,label,remove,decided_by\nred/red5.png,,yes,person\n")
+    more = {"labels": str(table), **frozen(tiny_weights)}
+    run = oddly.clean(photos, tmp_path / place, watcher=second, **more)
+    assert first.told == [32, 36, 36] and second.told == [36]  # batch by batch, or all at once
+    assert len(run.verdicts) == 35 and list((run.path / "features").iterdir())
+
+
 def test_a_run_stopped_while_reading_goes_on(
     photos: Path, tmp_path: Path, tiny_weights: Path
 ) -> None:

@@ -147,3 +147,28 @@ def test_nothing_is_written_among_the_images(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="would lie inside the images of .*; pass --out"):
         compare(str(tmp_path), ("erm",), tmp_path / "compared")
     assert not (tmp_path / "compared").exists()
+
+
+def test_the_same_folder_may_be_spelt_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell that completes names adds a slash."""
+    write_pictures(tmp_path / "photos", 20)
+    monkeypatch.chdir(tmp_path)
+    for spelling in ("photos/", "photos", str(tmp_path / "photos")):
+        done = compare(spelling, ["erm"], tmp_path / "out", seeds=1, epochs=1, device="cpu")
+        assert done.rows[0]["runs"] == 1
+    with pytest.raises(InputError, match="was begun with data = .*, not digits; choose another"):
+        compare("digits", ["erm"], tmp_path / "out", seeds=1, epochs=1, device="cpu")
+
+
+def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()  # where images were read first, none would be found
+    photos, out = str(tmp_path / "photos"), tmp_path / "out"
+    with pytest.raises(InputError, match="unknown method 'ood'; did you mean 'odd'"):
+        compare(photos, ["ood"], out)
+    with pytest.raises(InputError, match="unknown setting of gce 'p'"):
+        compare(photos, ["gce"], out, settings={"gce": {"p": "0.5"}})
+    with pytest.raises(InputError, match="unknown model 'resnt18'"):
+        compare(photos, ["erm"], out, model="resnt18")
+    assert not out.exists()

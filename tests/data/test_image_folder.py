@@ -59,9 +59,12 @@ def test_splits_are_no_classes(tmp_path: Path) -> None:
     assert list(data.train.ids) == ["train/a/1.png", "train/b/1.png"]
     assert data.test is not None and list(data.test.ids) == ["test/b/1.png", "test/b/2.png"]
     assert data.test.labels.tolist() == [1, 1]
+    assert data.notes == (
+        "val is not used, for there is a test split; oddly train --pool-splits takes all",
+    )
 
 
-@pytest.mark.parametrize("name", ["val", "valid", "validation", "Validation", "VAL"])
+@pytest.mark.parametrize("name", ["val", "valid", "validation", "Validation", "VAL", "dev"])
 def test_val_is_the_test_split_where_there_is_no_other(tmp_path: Path, name: str) -> None:
     root = tree(tmp_path, "Train/a/1.png", "Train/b/1.png", f"{name}/a/1.png")
     data = load(root)
@@ -76,6 +79,29 @@ def test_train_alone_is_a_split_level(tmp_path: Path) -> None:
 def test_a_class_may_be_called_train(tmp_path: Path) -> None:
     data = load(tree(tmp_path, "bus/1.png", "car/1.png", "train/1.png", "train/steam/2.png"))
     assert data.class_names == ["bus", "car", "train"] and len(data.train) == 4
+
+
+def test_a_split_under_another_name_is_no_class(tmp_path: Path) -> None:
+    root = tree(tmp_path, "train/a/1.png", "train/b/1.png", "holdout/a/2.png", "holdout/b/2.png")
+    with pytest.raises(InputError, match=r": holdout, train all hold a, b: call .* val/ or test/"):
+        load(root)
+
+
+def test_folders_above_the_classes_are_pointed_out(tmp_path: Path) -> None:
+    data = load(tree(tmp_path, "2019/a/1.png", "2019/b/1.png", "2020/a/2.png", "2020/b/2.png"))
+    assert data.class_names == ["2019", "2020"]  # as it was read ever since: perhaps they are
+    assert data.notes == (
+        "taken for the classes: 2019, 2020, which all hold a, b; if those are the classes, give one"
+        " of the folders above them, or a table of path and label",
+    )
+
+
+def test_folders_below_the_classes_need_no_note(tmp_path: Path) -> None:
+    one = tree(tmp_path / "one", "a/raw/1.png", "b/raw/1.png", "b/old/2.png")  # one shared folder
+    beside = tree(
+        tmp_path / "beside", "a/1.png", "a/x/1.png", "a/y/1.png", "b/x/1.png", "b/y/1.png"
+    )
+    assert load(one).notes == () == load(beside).notes
 
 
 def test_folders_beside_the_splits(tmp_path: Path) -> None:

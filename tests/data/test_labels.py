@@ -34,6 +34,17 @@ def test_by_name_and_by_number(data: LabelledData, tmp_path: Path) -> None:
     assert changed.notes == ("labels.csv: 3 labels given, 3 of them new",)
 
 
+def test_where_classes_are_numbers_no_other_number_is_one(
+    data: LabelledData, tmp_path: Path
+) -> None:
+    """Class 0 of those called 1, 2 and 10 would else be 1, and a slip a wrong label."""
+    data = replace(data, class_names=["1", "2", "10"])
+    changed = replace_labels(data, write(tmp_path, "id,label\ntrain/00000,10\ntrain/00001,2\n"))
+    assert changed.train.labels.tolist() == [2, 1, 1, 1, 2, 2]
+    with pytest.raises(InputError, match=r"not the name .*\(these are 1, 2, 10\): '0' of train"):
+        replace_labels(data, write(tmp_path, "id,label\ntrain/00003,0\n"))
+
+
 def test_parquet_with_other_columns(data: LabelledData, tmp_path: Path) -> None:
     frame = pd.DataFrame({"label": [1, 1], "x": [0, 0], "id": ["train/00002", "train/00004"]})
     frame.to_parquet(tmp_path / "l.parquet")

@@ -69,8 +69,9 @@ def test_splits(root: Path) -> None:
     data = load(write(root, text))
     assert list(data.train.ids) == ["img/0.png", "img/1.png"]
     assert data.test is not None and list(data.test.ids) == ["img/3.png"]
+    assert [note.split(",")[0] for note in data.notes] == ["val is not used"]
     data = load(write(root, text.replace(",test", ",valid")))
-    assert data.test is not None and data.test.labels.tolist() == [0, 1]
+    assert data.test is not None and data.test.labels.tolist() == [0, 1] and not data.notes
 
 
 @pytest.mark.parametrize(

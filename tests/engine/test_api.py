@@ -31,6 +31,20 @@ def test_the_folder_is_named_after_the_run(tmp_path: Path, monkeypatch: pytest.M
         oddly.train("synthetic", method="erm", epochs=1)
 
 
+def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()  # where images were read first, none would be found
+    photos, table = str(tmp_path / "photos"), str(tmp_path / "labels.csv")
+    with pytest.raises(InputError, match="unknown model 'resnt18'; did you mean 'resnet18'"):
+        oddly.train(photos, tmp_path / "run", model="resnt18")
+    with pytest.raises(InputError, match=r"labels\.csv does not exist"):
+        oddly.train(photos, tmp_path / "run", labels=table)
+    oddly.train("synthetic", tmp_path / "run", method="erm", epochs=1)
+    with pytest.raises(InputError, match="holds a finished run"):
+        oddly.train(photos, tmp_path / "run")
+    with pytest.raises(InputError, match="holds no images"):
+        oddly.train(photos, tmp_path / "other", model="wrn-10-1")
+
+
 def test_preset_and_what_overrides_it(tmp_path: Path) -> None:
     run = oddly.train("synthetic", tmp_path / "a", preset="paper", epochs=2)
     assert run.config["settings"]["statistic"] == "last" and run.summary["percentile"] == 10

@@ -85,6 +85,22 @@ def test_a_damaged_cache_is_made_again_and_old_features_go(tmp_path: Path) -> No
     assert list((tmp_path / "cache").iterdir()) == [file]
 
 
+@pytest.mark.usefixtures("small_shards")
+def test_what_another_folder_holds_is_taken_over(tmp_path: Path) -> None:
+    source, network = greys(tmp_path, 25), Mean()
+    first = FeatureCache(tmp_path / "first", "mean")
+    made = embed_images(source, lambda: network, CPU, first)
+    names = sorted(file.name for file in (tmp_path / "first").iterdir())
+    (tmp_path / "first" / names[0]).write_bytes(b"damaged")
+    second = FeatureCache(tmp_path / "second", "mean", [tmp_path / "none", tmp_path / "first"])
+    found = embed_images(source, lambda: network, CPU, second)
+    assert torch.equal(found.features, made.features) and found.digests == made.digests
+    assert 25 < network.seen <= 25 + 10  # the damaged shard alone, of at most ten
+    second.drop_unused()
+    assert sorted(file.name for file in (tmp_path / "second").iterdir()) == names
+    assert (tmp_path / "first" / names[0]).read_bytes() == b"damaged"  # not ours to mend
+
+
 def test_a_backbone_is_loaded_only_when_needed(tmp_path: Path) -> None:
     source = greys(tmp_path, 3)
     cache = FeatureCache(tmp_path / "cache", "mean")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
 from typing import Any
 
 import pytest
@@ -61,6 +61,15 @@ def test_settings_of_a_method_with_their_types() -> None:
         "retrain": "bool",
     }
     assert settings_of("odd_mixup") == {**settings_of("odd"), "alpha": "float"}
+
+
+def test_settings_of_a_file_that_evaluates_annotations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without `from __future__ import annotations`: types there are no text."""
+    settings = [("sharpness", float, 2.0), ("steps", int | None, None), ("soft", bool, False)]
+    monkeypatch.setitem(METHODS, "own", make_dataclass("Own", settings, bases=(OnlyLoss,)))
+    assert settings_of("own") == {"sharpness": "float", "steps": "int | None", "soft": "bool"}
+    method, _ = build_method("own", {"sharpness": "0.5", "steps": "none", "soft": "yes"})
+    assert [getattr(method, name) for name, *_ in settings] == [0.5, None, True]
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -49,6 +49,15 @@ def test_suspects_and_kept_examples(made_up_run: Callable[..., Run]) -> None:
     assert gallery.pictureless == len(gallery.suspects) + 48
 
 
+def test_a_share_is_rounded_as_on_the_review_page(made_up_run: Callable[..., Run]) -> None:
+    """24.457 % is 24 %, and not 25 % by way of 24.5 %."""
+    run = made_up_run(n=2_000)
+    suspects = Gallery.from_run(run, "loss").suspects
+    exact = run.verdicts.set_index("id")["suggested_confidence"].loc[list(suspects.ids)]
+    assert len(suspects) > 100
+    assert [round(100 * (c or 0)) for c in suspects.confidence] == [round(100 * c) for c in exact]
+
+
 def decoded(address: str | None) -> Image.Image:
     assert address is not None
     head, _, body = address.partition(",")

@@ -30,6 +30,7 @@ def write_run(
     keep: Sequence[bool] | None = None,
     class_names: Sequence[str] = CLASSES,
     confidence: float = 0.9,
+    predicted: bool = True,
     doubt: str | None = None,
     **config: Any,
 ) -> Run:
@@ -44,7 +45,7 @@ def write_run(
         counterfactual_percentiles=np.linspace(95, 5, n),
         threshold=0.5,
         keep=np.zeros(n, bool) if keep is None else np.asarray(keep),
-        suggested_labels=(given + 1) % k,
+        suggested_labels=(given + 1) % k if predicted else np.full(n, -1),
         suggested_confidences=np.full(n, confidence),
         class_names=class_names,
     )

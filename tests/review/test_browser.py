@@ -209,6 +209,20 @@ def test_an_unknown_confidence_has_no_meter(
     session.decisions.close()
 
 
+@pytest.mark.parametrize("predicted", [True, False])
+def test_only_a_network_that_was_asked_is_said_to_agree(
+    predicted: bool, tmp_path: Path, serve: Serve, page: Page
+) -> None:
+    paint(tmp_path / "photos" / "a.png")
+    shape: dict[str, Any] = {"class_names": ["cat"], "predicted": predicted}
+    session = Session(write_run(tmp_path / "run", ["a.png"], tmp_path / "photos", **shape))
+    open_link(page, serve(session))
+    agrees = ". The finished network agrees with the label." if predicted else ""
+    see(page, "#words", re.compile(f"random labels do{agrees}$"))
+    assert page.locator('[data-action="suggestion"]').is_hidden()
+    session.decisions.close()
+
+
 def contrast(page: Page, selector: str) -> float:
     """WCAG contrast of an element's text with what lies behind it."""
     script: Any = """element => {

@@ -97,7 +97,14 @@ def test_two_servers_on_one_run_see_each_other(run: Run) -> None:
 def test_no_suggestion_where_the_network_agrees(tmp_path: Path, photos: Path) -> None:
     run = write_run(tmp_path / "r", ["cat/0.png"], photos, class_names=["cat"])
     session = Session(run)
-    assert session.card(0)["suggested"] is None
+    assert session.card(0)["suggested"] is None and session.card(0)["agrees"]
+    session.decisions.close()
+
+
+def test_a_network_that_nobody_asked_does_not_agree(tmp_path: Path, photos: Path) -> None:
+    """As `save_run` leaves it where it is given no predictions."""
+    session = Session(write_run(tmp_path / "r", ["cat/0.png"], photos, predicted=False))
+    assert session.card(0)["suggested"] is None and not session.card(0)["agrees"]
     session.decisions.close()
 
 

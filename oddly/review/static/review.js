@@ -87,7 +87,7 @@ function showCard() {
   $("meter").hidden = card.confidence === null;
   $("meter").value = card.confidence ?? 0;
   $("confidence").textContent = percent(card.confidence);
-  $("words").textContent = card.suggested ? card.words : `${card.words}. The finished network agrees with the label.`;
+  $("words").textContent = card.agrees ? `${card.words}. The finished network agrees with the label.` : card.words;
   $("standing").hidden = !card.action;
   $("standing").className = card.action ?? "";
   $("standing").textContent = card.action ? standing(card) : "";
