@@ -230,6 +230,7 @@ class Denoiser:
         """Everything needed to go on: tensors and plain numbers only."""
         self._catch_up()
         return {
+            "unclosed": self._unclosed,
             "epoch": self.epoch,
             "seconds": self.seconds,
             **self._observed.state_dict(),
@@ -244,10 +245,12 @@ class Denoiser:
         kinds = ("sentinels", "wrong_labels")
         if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
             raise InputError("the saved run had another counterfactual than this one")
+        self.stopwatch = Stopwatch(state["seconds"])
         self._backlog = Backlog()  # what waits belongs to the run that is left
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
-        self.epoch, self.stopwatch = state["epoch"], Stopwatch(state["seconds"])
+        self.epoch = state["epoch"]
+        self._unclosed = state.get("unclosed", 0)  # older checkpoints do not say
         self._observed.load_state_dict(state)
         self._watch_loader = False  # what was seen before the break came out of another process
         if self.sentinels:
@@ -281,11 +284,7 @@ class Denoiser:
             planted, losses = self.sentinels.scored(labels), self._observed["losses"]
             aim = self.rule.target_precision
             return judge_by_sentinels(examples, losses, planted, percentile, *about, aim)
-        if self.wrong_labels:
-            asked = self.wrong_labels.ledger.values
-            losses = asked[~asked.isnan()]
-        else:
-            losses = self._draw(model)
+        losses = self.wrong_labels.losses() if self.wrong_labels else self._draw(model)
         drawn = Counterfactual.from_losses(losses, self.rule.counterfactual)
         assert percentile is not None  # left open for sentinels alone
         return judge(self.ledger.values, labels, drawn, percentile, *about)
