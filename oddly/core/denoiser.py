@@ -16,7 +16,7 @@ from oddly.core.indexed import IndexedDataset
 from oddly.core.judging import judge, judge_by_sentinels
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
-from oddly.core.ranks import anywhere, count_ranks, merge_latest, merge_mean
+from oddly.core.ranks import anywhere, count_ranks, merge_latest
 from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
@@ -178,9 +178,8 @@ class Denoiser:
             self._check_loader()
             weight = 1.0
             if self.sentinels:
-                if count_ranks() > 1:
-                    self._observed.share(~self.ledger.current.isnan())
-                    merge_mean(self.ledger.current)
+                self._observed.share(self.ledger.current)
+                self.ledger.merge()
                 if self.epoch == 1 and self._dataset is not None and self.warns:
                     warn_unseen(self._observed["rivals"] >= 0)
                 weight = self.sentinels.close_epoch(self.ledger.current)
@@ -230,8 +229,8 @@ class Denoiser:
         """Everything needed to go on: tensors and plain numbers only."""
         self._catch_up()
         return {
-            "unclosed": self._unclosed,
             "epoch": self.epoch,
+            "unclosed": self._unclosed,
             "seconds": self.seconds,
             **self._observed.state_dict(),
             "ledger": self.ledger.state_dict(),
@@ -245,8 +244,8 @@ class Denoiser:
         kinds = ("sentinels", "wrong_labels")
         if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
             raise InputError("the saved run had another counterfactual than this one")
-        self.stopwatch = Stopwatch(state["seconds"])
         self._backlog = Backlog()  # what waits belongs to the run that is left
+        self.stopwatch = Stopwatch(state["seconds"])
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
         self.epoch = state["epoch"]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from oddly.core.cut import estimate_mixture, known, known_in_order
 from oddly.core.ledger import LossLedger
-from oddly.core.ranks import merge_latest, merge_mean
+from oddly.core.ranks import merge_latest
 from oddly.errors import InputError
 
 SHARE = 0.02  # of the examples are planted, but …
@@ -126,7 +126,7 @@ class Sentinels(Relabelled):
         knew the classes and those after it had memorised the labels hardly at all.
         """
         merge_latest(self.rivals[:-1], ~self.ledger.current.isnan())
-        merge_mean(self.ledger.current)
+        self.ledger.merge()
         self.separations.append(separation(self.ledger.current, scores))
         weight = max(self.separations[-1], LEAST) ** SHARPNESS
         self.ledger.close_epoch(weight)
