@@ -115,7 +115,7 @@ class DivideMix(Method):
         labelled = believed.squeeze(1).repeat(len(views))
         share = float(torch.distributions.Beta(torch.tensor(BETA), torch.tensor(BETA)).sample())
         share = max(share, 1 - share)
-        partner = torch.randperm(len(inputs)).to(inputs.device)
+        partner = torch.randperm(len(inputs)).to(inputs.device, non_blocking=True)
         log_p = F.log_softmax(network(torch.lerp(inputs[partner], inputs, share)).float(), 1)
         targets = torch.lerp(targets[partner], targets, share)
         fit = -(targets * log_p).sum(1)
