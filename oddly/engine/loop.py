@@ -16,7 +16,7 @@ from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, Fork, clear_milestones, load_checkpoint
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import score_test_set
-from oddly.engine.fast import fast_model, no_search
+from oddly.engine.fast import fast_model, no_search, search_kept
 from oddly.engine.notice import tell_news
 from oddly.engine.outcome import describe_device, save_outcome
 from oddly.engine.randomness import fork_randomness
@@ -50,7 +50,7 @@ def run_config(
     over the epochs that another run has trained already.
     """
     watcher = watcher or Watcher()
-    with fork_randomness(), ExitStack() as cleanup:
+    with fork_randomness(), search_kept(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
         cleanup.enter_context(writing(out))
         parts = build(config, data, watcher.reading)
