@@ -141,10 +141,10 @@ def prepare_data(
             progress=progress,
         )
         data = load_data(config.data, options)
-        if config.frozen:
-            data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_data(data)
+    if config.frozen and not data.train.holds_features:
+        data = embed(config, data, device or torch.device("cpu"), progress)
     if config.backbone and config.fine_tune:
         mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
         data = replace(data, mean=mean, std=std)

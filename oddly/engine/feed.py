@@ -127,7 +127,7 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
     flip = how.flip if config.flip is None else config.flip
     how = replace(how, flip=flip, cutout=config.cutout or how.cutout)
     asked = "cutout" if how.cutout else "mirror_test" if config.mirror_test else None
-    if asked and isinstance(data.train.images, Tensor) and data.train.images.is_floating_point():
+    if asked and data.train.holds_features:
         raise InputError(f"{asked} needs images; {data.name} holds features")
     _, height, width = data.image_shape
     if how.cutout > min(height, width):
