@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -91,7 +92,13 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
             notes.append(f"{name} has no setting '{setting}': ignored")
         else:  # only what this method takes is worth suggesting
             raise unknown_name(f"setting of {name}", setting, known)
-    return METHODS[name](**taken), notes
+    method = METHODS[name](**taken)
+    for setting, (low, high) in method.ranges.items():
+        value = getattr(method, setting)
+        if value is not None and not low <= value <= high:
+            limits = f"at least {low:g}" if math.isinf(high) else f"within {low:g}..{high:g}"
+            raise InputError(f"{name}'s {setting} must be {limits}, not {value:g}")
+    return method, notes
 
 
 def _parse(setting: str, value: Any, kind: str) -> Any:
@@ -107,6 +114,14 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
         raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
+def _parse_float(value: Any) -> float:
+    """Any but NaN and infinity, which pass every comparison or none."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(value)
+    return number
+
+
 def _parse_bool(value: Any) -> bool:
     """From the usual words; `KeyError` for any other."""
     if isinstance(value, bool):
@@ -118,7 +133,7 @@ def _parse_bool(value: Any) -> bool:
 
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
-    "float": float,
+    "float": _parse_float,
     "str": str,
     "bool": _parse_bool,
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,6 +54,7 @@ class DivideMix(Method):
 
     views: ClassVar[int] = 2
     passes: ClassVar[float] = 6.0
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"ramp": (1, math.inf)}
     state: ClassVar[Sequence[str]] = ("second", "clean")
 
     def setup(self, context: Context) -> None:
