@@ -54,6 +54,8 @@ class FeatureCache:
         self.used: set[str] = set()
 
     def name(self, source: ImageSource, places: range) -> str:
+        if self.folder is None:
+            return ""  # to name a file that nobody writes, every image would have to be looked up
         key = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
             line = f"{source.name(i)} {source.stamp(i)}\n"

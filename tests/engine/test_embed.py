@@ -85,6 +85,19 @@ def test_a_damaged_cache_is_made_again_and_old_features_go(tmp_path: Path) -> No
     assert list((tmp_path / "cache").iterdir()) == [file]
 
 
+class Unstamped(ImageFiles):
+    """Whose images nobody may ask whether they have changed."""
+
+    def stamp(self, index: int) -> str:
+        raise AssertionError("nothing is kept, so nothing can be out of date")
+
+
+def test_without_a_folder_nothing_is_looked_up(tmp_path: Path) -> None:
+    source = greys(tmp_path, 3)
+    found = embed_images(Unstamped(source.root, source.paths, source.size), Mean, CPU)
+    assert found.features[:, 0].tolist() == [0, 1, 2]
+
+
 def test_a_backbone_is_loaded_only_when_needed(tmp_path: Path) -> None:
     source = greys(tmp_path, 3)
     cache = FeatureCache(tmp_path / "cache", "mean")
