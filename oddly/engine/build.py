@@ -179,7 +179,7 @@ def build_network(
     number: int = 0,
 ) -> nn.Module:
     """A network with new weights; the run's `number`-th."""
-    assert config.model
+    assert config.model is not None
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
     outputs = len(data.class_names) + extra_outputs

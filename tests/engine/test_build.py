@@ -128,6 +128,7 @@ def test_precision() -> None:
         (RunConfig("synthetic", settings={"percentile": 101}), "within 0..100"),
         (RunConfig("synthetic", epochs=4, settings={"prune_after": 5}), "beyond the 4 epochs"),
         (RunConfig("synthetic", noise=0.3, noise_kind="asymmetric"), "use pair"),
+        (RunConfig("synthetic", model=""), "unknown model ''"),
     ],
 )
 def test_what_cannot_be_built(config: RunConfig, message: str) -> None:
