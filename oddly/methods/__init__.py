@@ -93,12 +93,20 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
         else:  # only what this method takes is worth suggesting
             raise unknown_name(f"setting of {name}", setting, known)
     method = METHODS[name](**taken)
-    for setting, (low, high) in method.ranges.items():
-        value = getattr(method, setting)
-        if value is not None and not low <= value <= high:
-            limits = f"at least {low:g}" if math.isinf(high) else f"within {low:g}..{high:g}"
-            raise InputError(f"{name}'s {setting} must be {limits}, not {value:g}")
+    _check_numbers(name, method)
     return method, notes
+
+
+def _check_numbers(name: str, method: Method) -> None:
+    """Refuse what the method says is out of range, and NaN and infinity wherever they stand."""
+    for setting, value in read_settings(name, method).items():
+        if not isinstance(value, int | float):
+            continue
+        low, high = method.ranges.get(setting, (-math.inf, math.inf))
+        if not low <= value <= high or math.isinf(value):
+            limits = f"at least {low:g}" if math.isfinite(low) else "a finite number"
+            limits = f"within {low:g}..{high:g}" if math.isfinite(high) else limits
+            raise InputError(f"{name}'s {setting} must be {limits}, not {value:g}")
 
 
 def _parse(setting: str, value: Any, kind: str) -> Any:
@@ -114,14 +122,6 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
         raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
 
 
-def _parse_float(value: Any) -> float:
-    """Any but NaN and infinity, which pass every comparison or none."""
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(value)
-    return number
-
-
 def _parse_bool(value: Any) -> bool:
     """From the usual words; `KeyError` for any other."""
     if isinstance(value, bool):
@@ -133,7 +133,7 @@ def _parse_bool(value: Any) -> bool:
 
 PARSERS: dict[str, Callable[[Any], Any]] = {
     "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
-    "float": _parse_float,
+    "float": float,
     "str": str,
     "bool": _parse_bool,
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -60,6 +60,8 @@ class ODD(Method):
     """When all is done, train a new network as long again on what was kept."""
     before: Method = field(default_factory=ERM)
     after: Method = field(default_factory=ERM)
+
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"percentile": (0, 100)}
 
     def stages(self, epochs: int) -> Sequence[Stage]:
         again = Stage("retraining", epochs, fresh=True)
