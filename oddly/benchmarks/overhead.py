@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any
 
-import torch
 from torch import nn
 
 from oddly.data.base import LabelledData
@@ -21,6 +20,7 @@ from oddly.engine.config import RunConfig
 from oddly.engine.fast import fast_model
 from oddly.engine.loop import train_epoch
 from oddly.engine.outcome import describe_device
+from oddly.engine.randomness import fork_randomness
 from oddly.engine.watch import Watcher
 from oddly.records import environment
 
@@ -95,7 +95,7 @@ def measure(
         noise=NOISE,
         device=chosen.type,
     )
-    with torch.random.fork_rng():
+    with fork_randomness():
         warm_up(base, WARM_UP_STEPS * batch_size)
         pairs = [run_pair(base, data, prune_after) for _ in range(work.rounds)]
     return {

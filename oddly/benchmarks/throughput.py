@@ -31,6 +31,7 @@ from oddly.engine.config import RunConfig
 from oddly.engine.fast import fast_model
 from oddly.engine.loop import train_epoch
 from oddly.engine.outcome import describe_device
+from oddly.engine.randomness import fork_randomness
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.methods import PRESETS
@@ -69,7 +70,7 @@ def measure(
     data = make_data(work.steps * batch_size)
     compile = chosen.type == "cuda" if compile is None else compile
     config = make_config(data.name, work, batch_size, chosen.type, compile)
-    with torch.random.fork_rng():
+    with fork_randomness():
         parts = build(config, data)
         ours, first = time_ours(parts, work)
         theirs = time_theirs(config, data, chosen, work, workers)

@@ -62,9 +62,8 @@ def label_scores(verdicts: pd.DataFrame) -> Any:
 
 def export_fiftyone(run: Run, suspects: pd.DataFrame) -> Path:
     """A FiftyOneImageClassificationDataset folder: labels.json, and data.json for the files."""
-    folder = run.path / "fiftyone"
+    root, folder = data_root(run), run.path / "fiftyone"
     folder.mkdir(exist_ok=True)
-    root = data_root(run)
     labels = {}
     flagged = set(suspects.id)
     for row in run.verdicts.itertuples():

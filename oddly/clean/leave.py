@@ -130,9 +130,10 @@ def is_table(target: Path) -> bool:
 
 
 def data_root(run: Run) -> str:
-    """The folder that ids are relative to."""
-    source = os.path.realpath(str(run.config["data"]))
-    return source if os.path.isdir(source) else os.path.dirname(source)
+    """The folder that ids are relative to, without links."""
+    if (root := run.data_root) is None:
+        raise InputError(f"{shown(str(run.config['data']))} is no longer there, nor its images")
+    return os.path.realpath(root)
 
 
 def _write_table(table: Path, name: str, names: Iterable[str], labels: Iterable[str]) -> None:

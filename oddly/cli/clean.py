@@ -174,10 +174,10 @@ def _describe(findings: Findings) -> list[str]:
 
 
 def _describe_share(findings: Findings) -> str:
-    from oddly.engine.outcome import ENOUGH
+    from oddly.engine.outcome import MEASURED_FROM
 
     if (noise := findings.estimated_noise) is None:
-        why = "too few images" if findings.images < ENOUGH else "no planted labels"
+        why = "too few images" if findings.images < MEASURED_FROM else "no planted labels"
         return f"{why} for an estimate of how many labels are wrong"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
     least = f"at least {low:.1f} % (what looks wholly random)"

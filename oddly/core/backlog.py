@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-ENOUGH = 4_096  # examples; half a millisecond of launches per step becomes a few microseconds
+ROUND = 4_096  # examples; half a millisecond of launches per step becomes a few microseconds
 
 
 class Backlog:
@@ -28,7 +28,7 @@ class Backlog:
         )
         self._waiting.append((index, logits, labels))
         self._examples += len(index)
-        return self._examples >= ENOUGH
+        return self._examples >= ROUND
 
     def take(self) -> tuple[Tensor, Tensor, Tensor] | None:
         """All that waits, as one batch."""

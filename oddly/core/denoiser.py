@@ -16,7 +16,7 @@ from oddly.core.indexed import IndexedDataset
 from oddly.core.judging import judge, judge_by_sentinels
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
-from oddly.core.ranks import anywhere, count_ranks, merge_latest, merge_mean
+from oddly.core.ranks import anywhere, count_ranks, merge_latest
 from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
@@ -178,9 +178,8 @@ class Denoiser:
             self._check_loader()
             weight = 1.0
             if self.sentinels:
-                if count_ranks() > 1:
-                    self._observed.share(~self.ledger.current.isnan())
-                    merge_mean(self.ledger.current)
+                self._observed.share(self.ledger.current)
+                self.ledger.merge()
                 if self.epoch == 1 and self._dataset is not None and self.warns:
                     warn_unseen(self._observed["rivals"] >= 0)
                 weight = self.sentinels.close_epoch(self.ledger.current)
@@ -231,6 +230,7 @@ class Denoiser:
         self._catch_up()
         return {
             "epoch": self.epoch,
+            "unclosed": self._unclosed,
             "seconds": self.seconds,
             **self._observed.state_dict(),
             "ledger": self.ledger.state_dict(),
@@ -245,9 +245,11 @@ class Denoiser:
         if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
             raise InputError("the saved run had another counterfactual than this one")
         self._backlog = Backlog()  # what waits belongs to the run that is left
+        self.stopwatch = Stopwatch(state["seconds"])
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
-        self.epoch, self.stopwatch = state["epoch"], Stopwatch(state["seconds"])
+        self.epoch = state["epoch"]
+        self._unclosed = state.get("unclosed", 0)  # older checkpoints do not say
         self._observed.load_state_dict(state)
         self._watch_loader = False  # what was seen before the break came out of another process
         if self.sentinels:
@@ -281,11 +283,7 @@ class Denoiser:
             planted, losses = self.sentinels.scored(labels), self._observed["losses"]
             aim = self.rule.target_precision
             return judge_by_sentinels(examples, losses, planted, percentile, *about, aim)
-        if self.wrong_labels:
-            asked = self.wrong_labels.ledger.values
-            losses = asked[~asked.isnan()]
-        else:
-            losses = self._draw(model)
+        losses = self.wrong_labels.losses() if self.wrong_labels else self._draw(model)
         drawn = Counterfactual.from_losses(losses, self.rule.counterfactual)
         assert percentile is not None  # left open for sentinels alone
         return judge(self.ledger.values, labels, drawn, percentile, *about)

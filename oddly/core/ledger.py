@@ -34,6 +34,7 @@ class LossLedger:
         self._values = torch.empty(0)
         self._invalid = torch.zeros((), dtype=torch.int64)
         self._weight = 0.0  # of all epochs so far, faded
+        self._merged = False  # whether `current` is what all ranks together have seen
 
     @torch.no_grad()
     def record(self, index: Tensor, losses: Tensor, where: Tensor | None = None) -> Tensor:
@@ -55,7 +56,15 @@ class LossLedger:
             index = torch.where(where, index, self.num_examples)
         # scatter_, not [index] =: three times faster, and on a CPU always in order.
         self._current.scatter_(0, index, losses.detach().float())
+        self._merged = False
         return index
+
+    @torch.no_grad()
+    def merge(self) -> None:
+        """Average this epoch's losses over the ranks that saw an example, if there are several."""
+        if not self._merged:
+            merge_mean(self.current)
+        self._merged = True
 
     @torch.no_grad()
     def close_epoch(self, weight: float = 1.0) -> None:
@@ -63,8 +72,7 @@ class LossLedger:
 
         `weight` > 0 says how much this epoch counts beside others; `ema` alone heeds it.
         """
-        self._allocate(self._current.device)
-        merge_mean(self._current)
+        self.merge()
         if invalid := int(self._invalid):
             self._invalid.zero_()
             raise IndexError(
@@ -77,6 +85,7 @@ class LossLedger:
             mixed = torch.where(old.isnan(), new, mixed)
             old.copy_(torch.where(new.isnan(), old, mixed))
         self._current.fill_(torch.nan)
+        self._merged = False
 
     @property
     def current(self) -> Tensor:
@@ -99,7 +108,7 @@ class LossLedger:
                 f"the saved ledger holds {len(state['values'])} examples, not {self.num_examples}"
             )
         self._current, self._values = state["current"].clone(), state["values"].clone()
-        self._weight = state["weight"]
+        self._weight, self._merged = state["weight"], False
 
     def _chunks(self) -> Iterator[slice]:
         for start in range(0, self.num_examples, CHUNK):

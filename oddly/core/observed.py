@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from oddly.core.ranks import merge_latest, merge_mean
+from oddly.core.ranks import count_ranks, merge_latest, merge_mean
 
 
 class Observed:
@@ -35,8 +35,11 @@ class Observed:
             column = self._columns[name].to(values.device)
             self._columns[name] = column.scatter_(0, slots, values.to(column.dtype))
 
-    def share(self, seen: Tensor) -> None:
-        """Give all ranks the losses and rivals of the examples that this one has `seen` (N,)."""
+    def share(self, current: Tensor) -> None:
+        """Give all ranks the losses and rivals of what this one has seen: not NaN in `current`."""
+        if count_ranks() == 1:
+            return
+        seen = ~current.isnan()
         merge_latest(self["rivals"], seen)
         fresh = torch.where(seen, self["losses"], torch.nan)
         merge_mean(fresh)

@@ -13,9 +13,9 @@ from oddly.core.cut import (
     settle,
 )
 from oddly.core.rule import PERCENTILES
-from oddly.core.sentinels import ENOUGH, Scored
+from oddly.core.sentinels import GOOD_F1, Scored
 
-VAGUE, RANDOM = 0.82, 0.87  # estimated F1 below which noise is not taken for random, and from which
+VAGUE_F1, RANDOM_F1 = 0.82, 0.87  # estimated: up to here noise is not random, from there it is
 FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
 LEAST, MOST = 8.0, 15.0  # bounds of that percentile
 MEANT = 1 / 4  # of the suspicious look wholly random; with fewer the mixture says nothing
@@ -39,10 +39,10 @@ def choose_percentile(examples: Scored, sentinels: Counterfactual, num_classes: 
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     threshold, rate = settle(ordered, sentinels, usual, num_classes)
     best = mixture.best_cut()
-    if best.f1 >= ENOUGH or mixture.rate < MEANT * rate:
+    if best.f1 >= GOOD_F1 or mixture.rate < MEANT * rate:
         return usual  # hardly any overlap, so nothing to win; or hardly any mixture
     for_random = min(max(FEW_WRONG - FALL * rate, LEAST), MOST)
-    share = min(max((best.f1 - VAGUE) / (RANDOM - VAGUE), 0.0), 1.0)
+    share = min(max((best.f1 - VAGUE_F1) / (RANDOM_F1 - VAGUE_F1), 0.0), 1.0)
     bound = float(sentinels.percentile_of(torch.tensor([best.threshold])))
     bound = original_percentile(bound, rate, num_classes)
     chosen = round(max(usual, min(usual + share * (for_random - usual), bound)), 1)

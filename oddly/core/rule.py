@@ -81,8 +81,8 @@ class Rule:
             raise InputError(f"epochs must be at least 1, not {epochs}")
         if prune_after is not None and prune_after < 1:
             raise InputError(f"prune_after counts finished epochs: at least 1, not {prune_after}")
-        if epochs is not None and (prune_after or 1) > epochs:
-            raise InputError(f"prune_after = {prune_after or 1} lies beyond the {epochs} epochs")
+        if epochs is not None and prune_after is not None and prune_after > epochs:
+            raise InputError(f"prune_after = {prune_after} lies beyond the {epochs} epochs")
         if self.counterfactual == "wrong_label" and self.statistic != "last":
             raise InputError("counterfactual wrong_label goes with statistic last alone")
         precision = self.target_precision

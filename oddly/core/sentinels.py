@@ -14,7 +14,7 @@ from torch import Tensor
 
 from oddly.core.cut import estimate_mixture, known, known_in_order
 from oddly.core.ledger import LossLedger
-from oddly.core.ranks import merge_latest, merge_mean
+from oddly.core.ranks import merge_latest
 from oddly.errors import InputError
 
 SHARE = 0.02  # of the examples are planted, but …
@@ -24,7 +24,7 @@ FEWEST, MOST = 300, 5_000
 LARGEST_SHARE = 0.1  # … and never more than this
 LATEST = 0.8  # of all epochs: the automatic E lies no later
 EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
-ENOUGH = 0.97  # estimated F1 from which on waiting gains nothing
+GOOD_F1 = 0.97  # estimated F1 from which on waiting gains nothing
 FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun
 SHARPNESS = 8  # an epoch counts by its separation to this power
 LEAST = 1e-3  # separation that an epoch is credited with at least
@@ -126,7 +126,7 @@ class Sentinels(Relabelled):
         knew the classes and those after it had memorised the labels hardly at all.
         """
         merge_latest(self.rivals[:-1], ~self.ledger.current.isnan())
-        merge_mean(self.ledger.current)
+        self.ledger.merge()
         self.separations.append(separation(self.ledger.current, scores))
         weight = max(self.separations[-1], LEAST) ** SHARPNESS
         self.ledger.close_epoch(weight)
@@ -145,7 +145,7 @@ class Sentinels(Relabelled):
         best = max(self.separations)
         if best > 0 and max(self.separations[-2:]) < FALLEN * best:
             return True
-        return finished >= EARLIEST * epochs and self._estimate_f1(scores) >= ENOUGH
+        return finished >= EARLIEST * epochs and self._estimate_f1(scores) >= GOOD_F1
 
     def scored(self, given: Tensor) -> Scored:
         """Those that were observed, under their planted labels; `given` (N,) are all labels."""

@@ -30,3 +30,8 @@ class WrongLabels(Relabelled):
             after = torch.where(after == labels, (after + 1) % self.num_classes, after)
             wrong = torch.where(wrong == logits.argmax(1), after, wrong)
         self.ledger.record(place, plain_losses(logits, wrong), where=chosen)
+
+    def losses(self) -> Tensor:
+        """Of those that were asked about so far."""
+        asked = self.ledger.values
+        return asked[~asked.isnan()]

@@ -57,6 +57,11 @@ class Split:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def holds_features(self) -> bool:
+        """Whether the inputs are features rather than images."""
+        return isinstance(self.images, Tensor) and self.images.is_floating_point()
+
     def take(self, places: Tensor) -> Split:
         """These examples, in this order."""
         images, chosen = self.images, places.tolist()

@@ -157,7 +157,7 @@ def _asymmetric_of(data: LabelledData, rate: float, generator: Generator) -> Ten
 
 def _instance_of(data: LabelledData, rate: float, generator: Generator) -> Tensor:
     train, classes = data.train, len(data.class_names)
-    if isinstance(train.images, Tensor) and train.images.is_floating_point():
+    if train.holds_features:
         raise InputError(f"noise instance needs images; {data.name} holds features")
     return instance(train.labels, classes, rate, generator, train.images, data.mean, data.std)
 

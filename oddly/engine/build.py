@@ -149,10 +149,10 @@ def prepare_data(
             progress=progress,
         )
         data = load_data(config.data, options)
-        if config.frozen:
-            data = embed(config, data, device or torch.device("cpu"), progress)
     else:
         check_data(data)
+    if config.frozen and not data.train.holds_features:
+        data = embed(config, data, device or torch.device("cpu"), progress)
     if config.backbone and config.fine_tune:
         mean, std = pixel_statistics(config.backbone, config.weights or "pretrained")
         data = replace(data, mean=mean, std=std)
@@ -187,7 +187,7 @@ def build_network(
     number: int = 0,
 ) -> nn.Module:
     """A network with new weights; the run's `number`-th."""
-    assert config.model
+    assert config.model is not None
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
     outputs = len(data.class_names) + extra_outputs

@@ -55,6 +55,8 @@ class FeatureCache:
         self.used: set[str] = set()
 
     def name(self, source: ImageSource, places: range) -> str:
+        if self.folder is None:
+            return ""  # to name a file that nobody writes, every image would have to be looked up
         key = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
             line = f"{source.name(i)} {source.stamp(i)}\n"
@@ -233,10 +235,13 @@ def embed_data(
 
 def as_source(split: Split, image_size: int) -> ImageSource:
     """A split's images, to be decoded at the backbone's size."""
-    if isinstance(split.images, Tensor):
-        return ImageTensor(split.images, image_size)
-    assert isinstance(split.images, ImageSource)
-    return split.images.resized(image_size)
+    if isinstance(split.images, ImageSource):
+        return split.images.resized(image_size)
+    if not isinstance(split.images, Tensor) or split.images.shape[1] not in (1, 3):
+        raise InputError(
+            "a frozen backbone looks at image files, or at images in memory of 1 or 3 channels"
+        )
+    return ImageTensor(split.images, image_size)
 
 
 def _add(progress: Progress, done: int, total: int) -> Callable[[int], None]:

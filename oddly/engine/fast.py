@@ -26,8 +26,15 @@ def fast_model(parts: Parts) -> nn.Module:
 @contextmanager
 def no_search() -> Iterator[None]:
     """Take kernels as they come: for a shape seen once an epoch, trying them all takes longer."""
+    with search_kept():
+        torch.backends.cudnn.benchmark = False
+        yield
+
+
+@contextmanager
+def search_kept() -> Iterator[None]:
+    """Whether kernels are searched for is afterwards as it was: it holds for the whole process."""
     before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = False
     try:
         yield
     finally:

@@ -45,10 +45,20 @@ class Feed:
     ) -> Iterator[tuple[Tensor, tuple[Tensor, ...], Tensor]]:
         """(index, views of the inputs, labels) in this order; augmented by `generator` if any."""
         for index, images in self._images(order):
-            index = index.to(self.device, non_blocking=True)
-            images = images.to(self.device, non_blocking=True)
-            made = tuple(self._prepare(images, generator) for _ in range(views))
-            yield index, made, self.labels[index]
+            yield self._make(index, images, generator, views)
+
+    def batch(
+        self, index: Tensor, generator: torch.Generator | None = None
+    ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+        """The same for these examples at once, of whatever number.
+
+        Files are decoded here: for a single batch worker processes are not worth their start.
+        """
+        if isinstance(self.images, Tensor):
+            index = index.to(self.images.device, non_blocking=True)
+            return self._make(index, self.images[index], generator)
+        images = torch.stack([self.images[i] for i in index.tolist()])
+        return self._make(index, images, generator)
 
     def steps(self, examples: int) -> int:
         return len(batch_sizes(examples, self.batch_size))
@@ -57,7 +67,7 @@ class Feed:
         sizes = batch_sizes(len(order), self.batch_size)
         if isinstance(self.images, Tensor):
             # The whole order travels once; slicing it then costs no transfer per step.
-            for index in order.to(self.images.device).split(sizes):
+            for index in order.to(self.images.device, non_blocking=True).split(sizes):
                 yield index, self.images[index]
             return
         loader = DataLoader(
@@ -73,6 +83,14 @@ class Feed:
             raise InputError(
                 str(error).rstrip().splitlines()[-1].split("InputError: ")[-1]
             ) from None
+
+    def _make(
+        self, index: Tensor, images: Tensor, generator: torch.Generator | None, views: int = 1
+    ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
+        index = index.to(self.device, non_blocking=True)
+        images = images.to(self.device, non_blocking=True)
+        made = tuple(self._prepare(images, generator) for _ in range(views))
+        return index, made, self.labels[index]
 
     def _prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
         if images.is_floating_point():  # features: neither pixels to mirror nor levels to scale
@@ -109,7 +127,7 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
     flip = how.flip if config.flip is None else config.flip
     how = replace(how, flip=flip, cutout=config.cutout or how.cutout)
     asked = "cutout" if how.cutout else "mirror_test" if config.mirror_test else None
-    if asked and isinstance(data.train.images, Tensor) and data.train.images.is_floating_point():
+    if asked and data.train.holds_features:
         raise InputError(f"{asked} needs images; {data.name} holds features")
     _, height, width = data.image_shape
     if how.cutout > min(height, width):

@@ -16,9 +16,10 @@ from oddly.engine.build import Parts, build
 from oddly.engine.checkpoint import Checkpointer, Fork, clear_milestones, load_checkpoint
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import score_test_set
-from oddly.engine.fast import fast_model, no_search
+from oddly.engine.fast import fast_model, no_search, search_kept
 from oddly.engine.notice import tell_news
 from oddly.engine.outcome import describe_device, save_outcome
+from oddly.engine.randomness import fork_randomness
 from oddly.engine.resume import restore, snapshot
 from oddly.engine.schedule import schedule_factor, split_cycles
 from oddly.engine.stage import begin_stage, end_stage, is_first_epoch
@@ -49,7 +50,7 @@ def run_config(
     over the epochs that another run has trained already.
     """
     watcher = watcher or Watcher()
-    with torch.random.fork_rng(), ExitStack() as cleanup:
+    with fork_randomness(), search_kept(), ExitStack() as cleanup:
         cleanup.callback(watcher.end)
         cleanup.enter_context(writing(out))
         if not resume:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from oddly.core import Verdict
+from oddly.errors import first_few
 from oddly.methods import Judgement
 
+NAMED = 5  # classes
 SUSPICIOUS_SHARE = 0.5  # of the examples removed; a user should hear of it
 
 
@@ -43,21 +45,16 @@ def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> It
             f" little to tell; {advice}"
         )
     if verdict.spared_classes:
-        spared = name_few([class_names[k] for k in verdict.spared_classes])
+        spared = first_few([class_names[k] for k in verdict.spared_classes], NAMED)
         yield f"classes kept whole, too small or else emptied: {spared}"
     if ours and not too_many:
         found = hardest_hit(ours, len(class_names))
-        if hit := [f"{class_names[k]} ({n} of {of})" for k, n, of in found]:
+        if found:
+            hit = first_few([f"{class_names[k]} ({n} of {of})" for k, n, of in found], NAMED)
             yield (
-                f"more than half are removed of {name_few(hit)}: rare and hard classes are judged"
-                " badly, look at these first"
+                f"more than half are removed of {hit}: rare and hard classes are judged badly, look"
+                " at these first"
             )
-
-
-def name_few(names: Sequence[str], shown: int = 5) -> str:
-    """`a, b and 3 more`."""
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
 
 
 def hardest_hit(verdict: Verdict, num_classes: int) -> list[tuple[int, int, int]]:

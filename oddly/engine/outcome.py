@@ -29,7 +29,7 @@ from oddly.records import (
     write_atomic,
 )
 
-ENOUGH = 300  # examples for an estimate: with fewer it was never measured
+MEASURED_FROM = 300  # examples: with fewer no estimate was ever compared with the truth
 
 
 def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
@@ -146,7 +146,7 @@ def describe_verdict(
         "by_rule": verdict.tell_one_way(class_names),
     }
     # From a handful of planted labels follows no share of wrong ones, and no spread.
-    few = ("estimated_noise", "contrast") if len(verdict.keep) < ENOUGH else ()
+    few = ("estimated_noise", "contrast") if len(verdict.keep) < MEASURED_FROM else ()
     return {**verdict.summary(), **named, **dict.fromkeys(few)}
 
 

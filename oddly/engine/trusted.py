@@ -100,8 +100,7 @@ class TrustedFeed:
     def draw(self, size: int) -> Batch:
         """A random batch without repetition, augmented as in training."""
         order = torch.randperm(len(self), generator=self._order)[:size]
-        self.feed.batch_size = len(order)
-        index, (inputs, *_), labels = next(iter(self.feed.batches(order, self._augment)))
+        index, (inputs, *_), labels = self.feed.batch(order, self._augment)
         return Batch(index, inputs, labels)
 
     def features(self, model: nn.Module) -> Tensor:

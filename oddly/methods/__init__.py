@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -96,7 +97,21 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
             notes.append(f"{name} has no setting '{setting}': ignored")
         else:  # only what this method takes is worth suggesting
             raise unknown_name(f"setting of {name}", setting, known)
-    return METHODS[name](**taken), notes
+    method = METHODS[name](**taken)
+    _check_numbers(name, method)
+    return method, notes
+
+
+def _check_numbers(name: str, method: Method) -> None:
+    """Refuse what the method says is out of range, and NaN and infinity wherever they stand."""
+    for setting, value in read_settings(name, method).items():
+        if not isinstance(value, int | float):
+            continue
+        low, high = method.ranges.get(setting, (-math.inf, math.inf))
+        if not low <= value <= high or math.isinf(value):
+            limits = f"at least {low:g}" if math.isfinite(low) else "a finite number"
+            limits = f"within {low:g}..{high:g}" if math.isfinite(high) else limits
+            raise InputError(f"{name}'s {setting} must be {limits}, not {value:g}")
 
 
 def _parse(setting: str, value: Any, kind: str) -> Any:

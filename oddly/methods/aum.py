@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
 from oddly.methods.judgement import Judgement
 
@@ -28,6 +29,10 @@ class AUM(Method):
     search_share: float = 0.5
     """Length of each of the two runs, as a share of the epochs (the authors: 150 of 300)."""
 
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "percentile": (0, 100),
+        "search_share": (0, 1),
+    }
     state: ClassVar[Sequence[str]] = ("sums", "count", "scores", "searching", "moved", "judgement")
 
     def stages(self, epochs: int) -> Sequence[Stage]:
@@ -40,6 +45,11 @@ class AUM(Method):
 
     def setup(self, context: Context) -> None:
         examples, device = context.num_examples, context.device
+        if examples < context.num_classes:
+            raise InputError(
+                f"aum moves as many examples as a class has: {examples} of {context.num_classes}"
+                " classes are too few"
+            )
         self.classes = context.num_classes
         self.sums = torch.zeros(examples, device=device)
         self.count, self.searching = 0, False

@@ -129,6 +129,8 @@ class Method(ABC):
     """Whether `Context.trusted` must be there."""
     passes: ClassVar[float] = 1.0
     """What a step costs in forward and backward passes: views, networks, trusted batches."""
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
+    """Settings with their smallest and largest value; whatever lies outside is refused at once."""
     state: ClassVar[Sequence[str]] = ()
     """Attributes to save: tensors, parameters, networks, plain values, judgements."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,6 +67,10 @@ class CleanNet(Method):
     """Learning rate of the verifier."""
 
     needs_trusted_labels: ClassVar[bool] = True
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "first_share": (0, 1),
+        "rate": (0, math.inf),
+    }
     state: ClassVar[Sequence[str]] = ("weights", "judgement")
 
     def stages(self, epochs: int) -> Sequence[Stage]:

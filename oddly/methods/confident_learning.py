@@ -10,9 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from oddly.errors import InputError
+from oddly.errors import InputError, unknown_name
 from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
 from oddly.methods.judgement import Judgement
+
+FILTERS = (
+    *("prune_by_class", "prune_by_noise_rate", "both", "confident_learning"),
+    *("predicted_neq_given", "low_normalized_margin", "low_self_confidence"),
+)
+"""The rules that cleanlab knows; it would refuse another one only after all folds."""
 
 
 @dataclass
@@ -34,6 +40,8 @@ class ConfidentLearning(Method):
     def __post_init__(self) -> None:
         if self.folds < 2:
             raise InputError(f"confident_learning needs at least 2 folds, not {self.folds}")
+        if self.filter_by not in FILTERS:
+            raise unknown_name("filter_by", self.filter_by, FILTERS)
 
     def stages(self, epochs: int) -> Sequence[Stage]:
         share = (self.folds - 1) / self.folds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,6 +36,11 @@ class Curriculum(Method):
     components: int = 256
     """Features are first brought to so many principal components."""
 
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {
+        "first_share": (0, 1),
+        "distance_percentile": (0, 100),
+        "components": (1, math.inf),
+    }
     state: ClassVar[Sequence[str]] = ("clusters", "weights", "judgement")
 
     def stages(self, epochs: int) -> Sequence[Stage]:

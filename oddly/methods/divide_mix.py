@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -53,6 +54,7 @@ class DivideMix(Method):
 
     views: ClassVar[int] = 2
     passes: ClassVar[float] = 6.0
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"ramp": (1, math.inf)}
     state: ClassVar[Sequence[str]] = ("second", "clean")
 
     def setup(self, context: Context) -> None:
@@ -115,7 +117,7 @@ class DivideMix(Method):
         labelled = believed.squeeze(1).repeat(len(views))
         share = float(torch.distributions.Beta(torch.tensor(BETA), torch.tensor(BETA)).sample())
         share = max(share, 1 - share)
-        partner = torch.randperm(len(inputs)).to(inputs.device)
+        partner = torch.randperm(len(inputs)).to(inputs.device, non_blocking=True)
         log_p = F.log_softmax(network(torch.lerp(inputs[partner], inputs, share)).float(), 1)
         targets = torch.lerp(targets[partner], targets, share)
         fit = -(targets * log_p).sum(1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,6 +38,7 @@ class JointOpt(Method):
     second_share: float = 0.6
     """Length of step 2, as a share of the epochs (the authors: 120 to 200)."""
 
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"window": (1, math.inf)}
     state: ClassVar[Sequence[str]] = ("labels", "average", "weight", "second", "judgement")
 
     def stages(self, epochs: int) -> Sequence[Stage]:

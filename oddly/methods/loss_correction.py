@@ -84,7 +84,8 @@ class LossCorrection(Method):
     def correct(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The corrected loss of each example."""
         if self.direction == "backward":
-            inverse: Tensor = torch.linalg.inv(self.matrix.float())
+            # inv itself would wait for the GPU every step, to say what `set_matrix` has seen to.
+            inverse: Tensor = torch.linalg.inv_ex(self.matrix.float()).inverse
             return -(inverse[labels] * F.log_softmax(logits, 1)).sum(1)
         column = self.matrix.T[labels].clamp_min(1e-12)  # (B, K): T_iy
         return -torch.logsumexp(F.log_softmax(logits, 1) + column.log(), 1)

@@ -79,7 +79,7 @@ class MentorNet(Method):
         """Some weights set to 0, whichever examples they belong to."""
         rate = next((rate for until, rate in self.dropped if self.progress < until), 0.0)
         kept = int(len(weights) * (1 - rate)) or len(weights)
-        chosen = torch.randperm(len(weights))[:kept].to(weights.device)
+        chosen = torch.randperm(len(weights))[:kept].to(weights.device, non_blocking=True)
         return torch.zeros_like(weights).index_copy(0, chosen, weights[chosen])
 
     def end_epoch(self, context: Context) -> None:

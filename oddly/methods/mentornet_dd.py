@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,6 +40,7 @@ class LearntMentorNet(MentorNet):
     """Learning rate of the mentor."""
 
     needs_trusted_labels: ClassVar[bool] = True
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"rate": (0, math.inf)}
     dropped: ClassVar[Sequence[tuple[float, float]]] = ((0.17, 0.5), (0.95, 0.05), (1.0, 0.9))
     state: ClassVar[Sequence[str]] = (*MentorNet.state, "mentor", "sightings")
 

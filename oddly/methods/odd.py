@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -61,6 +61,8 @@ class ODD(Method):
     before: Method = field(default_factory=ERM)
     after: Method = field(default_factory=ERM)
 
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {"percentile": (0, 100)}
+
     def stages(self, epochs: int) -> Sequence[Stage]:
         again = Stage("retraining", epochs, fresh=True)
         return (Stage("training", epochs), *[again] * self.retrain)
@@ -85,8 +87,15 @@ class ODD(Method):
             sampler=context.sampler,
         )
         self.denoiser.warns = False  # the loop prints the sentence
+        self.given_labels = context.given_labels
+        self.plant()
         self.before.setup(context)
         self.after.setup(context)
+
+    def plant(self) -> None:
+        """The labels to train with until E, of all examples: a step then only looks them up."""
+        index = torch.arange(len(self.given_labels), device=self.given_labels.device)
+        self.planted = self.denoiser.plant(index, self.given_labels)
 
     @property
     def active(self) -> Method:
@@ -101,7 +110,9 @@ class ODD(Method):
         self.active.begin_epoch(context)
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
-        batch = replace(batch, labels=self.denoiser.plant(batch.index, batch.labels))
+        if self.denoiser.sentinels and self.denoiser.verdict is None:
+            with self.denoiser.stopwatch(batch.labels.device):
+                batch = replace(batch, labels=self.planted[batch.index])
         output = self.active.loss(model, batch)
         if output.logits is not None:
             self.denoiser.observe(batch.index, output.logits, batch.labels)
@@ -174,6 +185,7 @@ class ODD(Method):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.denoiser.load_state_dict(state["denoiser"])
+        self.plant()
         self.before.load_state_dict(state["before"])
         self.after.load_state_dict(state["after"])
 

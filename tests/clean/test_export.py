@@ -12,6 +12,7 @@ from oddly.clean.export import EXPORTS
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import write_duplicates, write_unreadable, write_verdicts_csv
 from oddly.data import synthetic
+from oddly.errors import InputError
 from oddly.records import Run, RunWriter
 from tests.clean.runs import write_run
 
@@ -59,6 +60,13 @@ def test_fiftyone_folder(run: Run, tmp_path: Path) -> None:
     }
     files = json.loads((folder / "data.json").read_text())
     assert files[IDS[1]] == str(tmp_path / "photos" / IDS[1])
+
+
+@pytest.mark.parametrize("name", ["fiftyone", "label-studio"])
+def test_files_of_data_that_are_gone_are_not_made_up(run: Run, tmp_path: Path, name: str) -> None:
+    (tmp_path / "photos").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"photos is no longer there, nor its images"):
+        EXPORTS[name](run, suspects_of(run))
 
 
 def test_label_studio_tasks(run: Run) -> None:

@@ -50,6 +50,17 @@ def test_a_table_becomes_a_table_and_so_does_a_wish_for_csv(photos: Path, tmp_pa
     assert (tmp_path / "named.csv").read_text() == expected
 
 
+def test_a_linked_table_names_files_beside_the_link(photos: Path, tmp_path: Path) -> None:
+    """As `load_table` reads it: relative to the folder where the user says the table lies."""
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/labels.csv").write_text("path,label\n")
+    (tmp_path / "labels.csv").symlink_to("tables/labels.csv")
+    ids = ["photos/red/red0.png", "photos/red/red1.png"]
+    run = write_run(tmp_path / "run", str(tmp_path / "labels.csv"), ids, removed=1)
+    copy_cleaned(run, tmp_path / "named.csv")
+    assert (tmp_path / "named.csv").read_text() == f"path,label\n{photos}/red/red1.png,a\n"
+
+
 def test_rows_of_a_dataset_stay_ids(tmp_path: Path) -> None:
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / "dataset_info.json").touch()

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.nn import functional as F
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.data import TensorDataset
 
 from oddly.core import Denoiser, IndexedDataset, LossLedger
@@ -23,6 +24,7 @@ from oddly.core.ranks import merge_latest
 NUM_EXAMPLES, NUM_CLASSES, FEATURES, EPOCHS, PRUNE_AFTER = 61, 3, 4, 4, 3
 
 
+ALL_REDUCE = "c10d::allreduce_"  # as the profiler calls it
 MANY, LONG = 203, 12  # examples and epochs of the runs with sentinels: 20 of them
 
 
@@ -129,6 +131,21 @@ def merge_latest_by_hand(rank: int) -> torch.Tensor:
     return column
 
 
+def count_messages(counterfactual: str) -> int:
+    """How often an epoch without a verdict has the ranks tell each other N or S numbers."""
+    inputs, labels, weights = make_problem(MANY, 1)
+    statistic = "last" if counterfactual == "wrong_label" else "ema"
+    denoiser = Denoiser(
+        MANY, NUM_CLASSES, prune_after=9, counterfactual=counterfactual, statistic=statistic
+    )
+    index = torch.tensor(list(denoiser.sampler))
+    planted = denoiser.plant(index, labels[index])
+    denoiser.observe(index, inputs[index] @ weights[0].T, planted)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        denoiser.end_epoch(nn.Linear(FEATURES, NUM_CLASSES))
+    return sum(event.count for event in profiler.key_averages() if event.key == ALL_REDUCE)
+
+
 def first_epoch_of(share: float) -> list[str]:
     """What is said after an epoch in which every rank goes through that share of its examples."""
     inputs, labels, weights = make_problem(MANY, 1)
@@ -154,6 +171,8 @@ def main(folder: Path) -> None:
         results["stopped"] = stop_midway(dist.get_rank())
         results["by_hand"] = merge_by_hand(dist.get_rank())
         results["latest"] = merge_latest_by_hand(dist.get_rank())
+        kinds = ("sentinels", "weights", "wrong_label")
+        results["messages"] = {kind: count_messages(kind) for kind in kinds}
         results["told"] = first_epoch_of(1.0), first_epoch_of(0.5)
         torch.save(results, folder / f"{dist.get_rank()}.pt")
     finally:

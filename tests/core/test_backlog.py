@@ -28,7 +28,7 @@ def test_batches_come_back_as_one_in_order() -> None:
 
 
 def test_it_says_when_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENOUGH", 3)
+    monkeypatch.setattr(module, "ROUND", 3)
     backlog = Backlog()
     batch = torch.tensor([0, 1]), torch.zeros(2, 2), torch.zeros(2, dtype=torch.int64)
     assert [backlog.add(*batch), backlog.add(*batch)] == [False, True]

@@ -88,6 +88,37 @@ def test_an_epoch_that_was_broken_off_counts() -> None:
     assert torch.equal(verdict.keep, expected.keep)
 
 
+def test_an_epoch_that_was_broken_off_counts_also_after_a_break() -> None:
+    """What was observed of it lies in the checkpoint: the verdict must not be by less."""
+    toy, broken = Toy(), make(prune_after=9)
+    some = torch.arange(N // 2)
+    broken.observe(some, toy.model(0)(toy.inputs[some]), toy.labels[some])
+    state = through_a_file(broken.state_dict())
+    expected, resumed = broken.judge_now(toy.model(0)), make(prune_after=9)
+    resumed.load_state_dict(state)
+    verdict = resumed.judge_now(toy.model(0))
+    assert verdict.epoch == expected.epoch == 1
+    assert torch.equal(verdict.keep, expected.keep)
+    torch.testing.assert_close(verdict.scores, expected.scores, rtol=0, atol=0, equal_nan=True)
+
+
+def test_what_was_observed_of_another_run_is_no_epoch_of_the_one_loaded() -> None:
+    toy, saved, other = Toy(), make(prune_after=9), make(prune_after=9)
+    toy.run(saved, 2)
+    other.observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
+    other.load_state_dict(through_a_file(saved.state_dict()))
+    assert other.judge_now(toy.model(1)).epoch == 2
+
+
+def test_a_checkpoint_of_an_older_version_can_be_loaded() -> None:
+    toy, saved, resumed = Toy(), make(prune_after=9), make(prune_after=9)
+    toy.run(saved, 2)
+    state = saved.state_dict()
+    del state["unclosed"]
+    resumed.load_state_dict(through_a_file(state))
+    assert resumed.judge_now(toy.model(1)).epoch == 2
+
+
 def test_returns_a_verdict_at_the_end_of_epoch_e_only() -> None:
     toy, denoiser = Toy(), make(prune_after=2)
     returned = []

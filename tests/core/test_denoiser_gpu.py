@@ -25,7 +25,7 @@ def test_no_step_waits_for_the_gpu(
 
     The first round lays tensors out; from the second on nothing may synchronise.
     """
-    monkeypatch.setattr(backlog, "ENOUGH", enough)
+    monkeypatch.setattr(backlog, "ROUND", enough)
     toy, denoiser = Toy(), make(prune_after=2, counterfactual=counterfactual)
     index, labels = (torch.arange(N), toy.labels)
     if host:  # as a DataLoader with pin_memory hands them over

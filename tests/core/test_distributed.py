@@ -134,3 +134,11 @@ def test_the_ranks_together_are_to_see_every_example(results: list[dict[str, Any
         whole, half = result["told"]
         assert whole == []
         assert half == ["101 of 203 examples were not observed in the first epoch"]
+
+
+def test_the_ranks_tell_each_other_nothing_twice(results: list[dict[str, Any]]) -> None:
+    """An average takes two messages, sums and counts. With sentinels: rivals, losses and scores of
+    all examples, rivals and scores of the sentinels."""
+    for result in results:
+        expected = {"sentinels": 1 + 2 + 2 + 1 + 2, "weights": 2, "wrong_label": 2 + 2}
+        assert result["messages"] == expected

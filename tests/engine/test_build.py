@@ -2,9 +2,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.utils.data import Subset
 
 from oddly.data import synthetic
 from oddly.data.noise import error_rate
@@ -125,6 +128,7 @@ def test_precision() -> None:
         (RunConfig("synthetic", settings={"percentile": 101}), "within 0..100"),
         (RunConfig("synthetic", epochs=4, settings={"prune_after": 5}), "beyond the 4 epochs"),
         (RunConfig("synthetic", noise=0.3, noise_kind="asymmetric"), "use pair"),
+        (RunConfig("synthetic", model=""), "unknown model ''"),
     ],
 )
 def test_what_cannot_be_built(config: RunConfig, message: str) -> None:
@@ -140,3 +144,36 @@ def test_on_frozen_features_there_are_sentinels_however_few_the_examples() -> No
     assert method_settings(asked) == {"counterfactual": "weights"}
     assert method_settings(replace(frozen, fine_tune=True)) == {}
     assert method_settings(replace(frozen, method="erm")) == {}
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> RunConfig:
+    import timm
+
+    torch.save(timm.create_model("test_efficientnet").state_dict(), tmp_path / "tiny.pth")
+    weights = str(tmp_path / "tiny.pth")
+    return RunConfig("synthetic", backbone="test_efficientnet", weights=weights)
+
+
+def test_a_frozen_backbone_looks_at_data_of_ones_own_as_at_any_other(frozen: RunConfig) -> None:
+    named, own = (build(frozen, data) for data in (None, synthetic()))
+    assert own.config == named.config and own.config.model == "feature_head"
+    assert own.data.train.holds_features and own.data.image_shape == named.data.image_shape
+    assert torch.equal(own.train_feed.labels, named.train_feed.labels)
+    assert isinstance(own.train_feed.images, Tensor) and isinstance(named.train_feed.images, Tensor)
+    assert torch.equal(own.train_feed.images, named.train_feed.images)
+    again = build(frozen, own.data)  # features already: they are taken as they are
+    assert isinstance(again.train_feed.images, Tensor)
+    assert torch.equal(again.train_feed.images, own.train_feed.images)
+
+
+def test_what_a_frozen_backbone_cannot_look_at(frozen: RunConfig) -> None:
+    """A dataset that is not ours to resize; two channels."""
+    for data in (synthetic(), synthetic(channels=2)):
+        assert isinstance(data.train.images, Tensor)
+        if data.image_shape[0] == 3:
+            pictures: Any = list(data.train.images)
+            decoded: Subset[Tensor] = Subset(pictures, range(len(data.train)))
+            data = replace(data, train=replace(data.train, images=decoded))
+        with pytest.raises(InputError, match=r"frozen backbone looks at image files, or at images"):
+            build(frozen, data)

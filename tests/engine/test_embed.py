@@ -101,6 +101,19 @@ def test_what_another_folder_holds_is_taken_over(tmp_path: Path) -> None:
     assert (tmp_path / "first" / names[0]).read_bytes() == b"damaged"  # not ours to mend
 
 
+class Unstamped(ImageFiles):
+    """Whose images nobody may ask whether they have changed."""
+
+    def stamp(self, index: int) -> str:
+        raise AssertionError("nothing is kept, so nothing can be out of date")
+
+
+def test_without_a_folder_nothing_is_looked_up(tmp_path: Path) -> None:
+    source = greys(tmp_path, 3)
+    found = embed_images(Unstamped(source.root, source.paths, source.size), Mean, CPU)
+    assert found.features[:, 0].tolist() == [0, 1, 2]
+
+
 def test_a_backbone_is_loaded_only_when_needed(tmp_path: Path) -> None:
     source = greys(tmp_path, 3)
     cache = FeatureCache(tmp_path / "cache", "mean")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, get_worker_info
 
 from oddly.data import synthetic
 from oddly.data.base import Augment, Split
@@ -31,6 +31,14 @@ class Decoded(Dataset[Tensor]):
 
     def __getitem__(self, index: int) -> Tensor:
         return self.images[index]
+
+
+class DecodedHere(Decoded):
+    """In the process that asks, or not at all."""
+
+    def __getitem__(self, index: int) -> Tensor:
+        assert get_worker_info() is None
+        return super().__getitem__(index)
 
 
 def collect(feed: Feed, order: Tensor, seed: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -80,6 +88,21 @@ def test_decoded_images_give_the_same_batches_as_a_tensor(workers: int) -> None:
     ]
     for fast, decoded in zip(*(collect(feed, order, 3) for feed in feeds), strict=True):
         assert torch.equal(fast, decoded)
+
+
+@pytest.mark.parametrize("decoded", [False, True])
+def test_a_single_batch_is_what_the_batches_are_made_of(decoded: bool) -> None:
+    """Of another size than the feed's; and read in this process, whoever reads the others."""
+    data = synthetic()
+    assert isinstance(data.train.images, Tensor)
+    images = DecodedHere(data.train.images) if decoded else data.train.images
+    split = replace(data.train, images=images)
+    feed = Feed(split, data.mean, data.std, Augment(pad=1, flip=True), 32, CPU, workers=2)
+    order, seed = torch.tensor([7, 3, 90, 11, 5]), 4
+    index, (inputs,), labels = feed.batch(order, torch.Generator().manual_seed(seed))
+    whole = replace(feed, batch_size=len(order), workers=0)
+    for found, expected in zip((index, inputs, labels), collect(whole, order, seed), strict=True):
+        assert torch.equal(found, expected)
 
 
 def test_views_are_independent_augmentations() -> None:

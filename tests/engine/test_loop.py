@@ -59,6 +59,21 @@ def test_metrics_tell_every_epoch(tmp_path: Path) -> None:
     assert run.summary["test_accuracy"] == rows[-1]["test_accuracy"]
 
 
+class Searching(Watcher):
+    """Does what the loop does where it trains on a GPU."""
+
+    def begin_epoch(self, epoch: int, steps: int) -> None:
+        torch.backends.cudnn.benchmark = True
+
+
+def test_how_kernels_are_chosen_stays_the_callers_affair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    run_config(replace(NOISY, epochs=1, method="erm"), tmp_path / "run", watcher=Searching())
+    assert not torch.backends.cudnn.benchmark
+
+
 def test_the_callers_random_numbers_stay_the_callers(tmp_path: Path) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)

@@ -13,7 +13,7 @@ from oddly.core import Counterfactual, judge
 from oddly.core.learnt import LEARNT
 from oddly.data import synthetic
 from oddly.engine.api import train
-from oddly.engine.notice import hardest_hit, name_few, tell_verdict
+from oddly.engine.notice import hardest_hit, tell_verdict
 from oddly.engine.watch import Watcher
 from oddly.methods import Judgement
 from oddly.records import Run
@@ -100,7 +100,17 @@ def test_classes_that_lose_more_than_half_are_named_worst_first() -> None:
     counterfactual = Counterfactual.from_losses(torch.arange(11.0), "weights")
     verdict = judge(losses, labels, counterfactual, 50.0, 1, 4)
     assert hardest_hit(verdict, 4) == [(1, 5, 6), (2, 5, 8)]
-    assert name_few(["a"] * 3) == "a, a, a" and name_few(["a"] * 7, 2) == "a, a and 5 more"
+
+
+def test_of_many_classes_hit_five_are_named_and_stay_on_their_line() -> None:
+    """Six classes of five lose three each; the seventh keeps all of its thirty."""
+    labels = torch.cat((torch.arange(6).repeat_interleave(5), torch.full((30,), 6)))
+    losses = torch.tensor([9.0, 9, 9, 0, 0]).repeat(6)
+    counterfactual = Counterfactual.from_losses(torch.arange(11.0), "weights")
+    verdict = judge(torch.cat((losses, torch.zeros(30))), labels, counterfactual, 50.0, 1, 7)
+    *_, told = tell_verdict(verdict, ["a\n", *"bcdefg"])
+    named = ", ".join(f"{name} (3 of 5)" for name in ("a\\n", *"bcde"))
+    assert told.startswith(f"more than half are removed of {named}, …: rare and hard classes")
 
 
 def test_a_class_of_mostly_wrong_labels_is_told_of(tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_batches_follow_from_the_epoch() -> None:
     assert sorted(batch.index.tolist()) == list(range(9)) and batch.inputs.shape == (9, 3, 8, 8)
     assert torch.equal(batch.labels, feed.labels[batch.index])
     assert feed.features(build(NOISY).model).shape == (9, 64)
+    assert feed.feed.batch_size == 32  # whatever was drawn: sweeps go by it
 
 
 def test_ids_that_the_user_vouches_for(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from oddly.errors import InputError
 from oddly.methods.aum import AUM, margins
 from oddly.methods.base import Batch
 from tests.methods.toy import go_to, make_context
@@ -68,3 +69,8 @@ def test_relabelled_examples_train_on_the_extra_class() -> None:
     logits[:, 2] = 50.0
     loss = method.loss(torch.nn.Identity(), Batch(torch.arange(4), logits, context.given_labels))
     assert loss.loss.item() == pytest.approx(50 * 2 / 4)  # two of four are moved: loss 0
+
+
+def test_fewer_examples_than_classes_are_too_few() -> None:
+    with pytest.raises(InputError, match="2 of 3 classes are too few"):
+        AUM().setup(make_context([0, 1], 3, epochs=4))

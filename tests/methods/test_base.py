@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, make_dataclass
 from typing import Any
 
@@ -118,6 +119,13 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
         ("draws", 2.5, "setting 'draws' takes int, not '2.5'"),
         ("draws", None, r"setting 'draws' needs a value \(int\)"),
         ("percentile", "ten", r"setting 'percentile' takes float, not 'ten'"),
+        ("percentile", "nan", r"odd's percentile must be within 0..100, not nan"),
+        ("target_precision", "nan", r"odd's target_precision must be a finite number, not nan"),
+        (
+            "target_precision",
+            -math.inf,
+            r"odd's target_precision must be a finite number, not -inf",
+        ),
         ("strict", "maybe", "setting 'strict' takes bool, not 'maybe'"),
         ("before", "erm", "unknown setting of odd 'before'"),
     ],
@@ -125,6 +133,35 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
 def test_bad_values_are_told(setting: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         build_method("odd", {setting: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "message"),
+    [
+        ("aum", "percentile", 100.5, "aum's percentile must be within 0..100, not 100.5"),
+        ("aum", "search_share", -0.1, "aum's search_share must be within 0..1, not -0.1"),
+        ("curriculum", "components", 0, "curriculum's components must be at least 1, not 0"),
+        ("joint_opt", "window", "0", "joint_opt's window must be at least 1, not 0"),
+        ("divide_mix", "ramp", 0, "divide_mix's ramp must be at least 1, not 0"),
+        ("cleannet", "rate", -1, "cleannet's rate must be at least 0, not -1"),
+        ("mentornet_dd", "rate", -1, "mentornet_dd's rate must be at least 0, not -1"),
+        ("confident_learning", "filter_by", "both ", "unknown filter_by 'both '; did you mean"),
+    ],
+)
+def test_what_would_fail_after_hours_is_told_at_once(
+    name: str, setting: str, value: Any, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        build_method(name, {setting: value})
+
+
+def test_bounds_themselves_are_within() -> None:
+    for name, kind in METHODS.items():
+        assert set(kind.ranges) <= set(settings_of(name))
+        for setting, (low, high) in kind.ranges.items():
+            for bound in (low, high if math.isfinite(high) else 10**6):
+                method, _ = build_method(name, {setting: bound})
+                assert getattr(method, setting) == bound
 
 
 def test_unknown_names_come_with_the_nearest() -> None:

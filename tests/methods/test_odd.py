@@ -25,7 +25,8 @@ def make_context(epochs: int = 8, seed: int = 0) -> Context:
     model = nn.Linear(K, K)
     model.weight.data = 4 * torch.eye(K)
     nn.init.zeros_(model.bias)
-    return Context(model, KeepSampler(N, seed), N, K, epochs, seed)
+    given = make_batch().labels
+    return Context(model, KeepSampler(N, seed), N, K, epochs, seed, given_labels=given)
 
 
 def make_batch() -> Batch:
@@ -300,3 +301,16 @@ def test_a_second_setup_starts_afresh() -> None:
     run(method, context, 1)
     method.setup(make_context())
     assert method.verdict is None
+
+
+def test_what_is_planted_follows_the_state_that_is_loaded() -> None:
+    """Another seed would plant others than those whose scores lie in the checkpoint."""
+    saved, resumed = (ODD(counterfactual="sentinels") for _ in range(2))
+    saved.setup(make_context(seed=0))
+    resumed.setup(make_context(seed=5))
+    assert not torch.equal(saved.planted, resumed.planted)
+    resumed.load_state_dict(saved.state_dict())
+    assert torch.equal(saved.planted, resumed.planted)
+    assert saved.denoiser.sentinels is not None
+    places = (saved.planted != make_batch().labels).nonzero().flatten()
+    assert torch.equal(places, saved.denoiser.sentinels.indices)

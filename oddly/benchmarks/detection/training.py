@@ -22,6 +22,7 @@ from oddly.engine.config import MACHINE
 from oddly.engine.fast import fast_model
 from oddly.engine.loop import run_epoch
 from oddly.engine.outcome import describe_device
+from oddly.engine.randomness import fork_randomness
 from oddly.engine.resume import restore, snapshot
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
@@ -46,7 +47,7 @@ class Conditions:
 def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
     """Train until done, or until the time is up; a report of this sitting."""
     store = conditions.store
-    with torch.random.fork_rng():
+    with fork_randomness():
         data = store.load(job.case, job.seed, conditions.data_dir)
         parts = build(job.config(data, conditions.device), job.select(data))
         job.install(parts)
