@@ -81,7 +81,6 @@ def labelled(name: str, images: Tensor, given: Tensor, true: Tensor, **more: Any
 
 def judge_head(load: Callable[[], Features], name: str, percentile: float | None) -> Judged:
     """A head with a hidden layer, in the engine; noise as `oddly.data` adds it."""
-    MODELS["hidden_head"] = lambda num_classes, in_channels: hidden_head(in_channels, num_classes)
     images = load()
     first, _, rest = name.partition(" and ")
     kind = first.removeprefix("CIFAR-10").removeprefix("N ").removeprefix(", ")
@@ -93,4 +92,5 @@ def judge_head(load: Callable[[], Features], name: str, percentile: float | None
         given = uniform(given, 10, rate, torch.Generator().manual_seed(HEAD_SEED))
     shape = (images.inputs.shape[1], 1, 1)
     data = labelled("head", images.inputs, given, true, image_shape=shape, mean=(0.0,), std=(1.0,))
-    return judge(data, percentile, method="odd", model="hidden_head", seed=HEAD_SEED, **HEAD)
+    with mock.patch.dict(MODELS, hidden_head=lambda classes, size: hidden_head(size, classes)):
+        return judge(data, percentile, method="odd", model="hidden_head", seed=HEAD_SEED, **HEAD)

@@ -88,14 +88,9 @@ class ODD(Method):
         )
         self.denoiser.warns = False  # the loop prints the sentence
         self.given_labels = context.given_labels
-        self.plant()
+        self.planted: Tensor | None = None
         self.before.setup(context)
         self.after.setup(context)
-
-    def plant(self) -> None:
-        """The labels to train with until E, of all examples: a step then only looks them up."""
-        index = torch.arange(len(self.given_labels), device=self.given_labels.device)
-        self.planted = self.denoiser.plant(index, self.given_labels)
 
     @property
     def active(self) -> Method:
@@ -107,10 +102,15 @@ class ODD(Method):
             self.leave_copies(context)
 
     def begin_epoch(self, context: Context) -> None:
+        self.planted = None
+        if self.denoiser.sentinels and self.denoiser.verdict is None:
+            # Of all examples at once: a step then only looks its labels up.
+            index = torch.arange(len(self.given_labels), device=self.given_labels.device)
+            self.planted = self.denoiser.plant(index, self.given_labels)
         self.active.begin_epoch(context)
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
-        if self.denoiser.sentinels and self.denoiser.verdict is None:
+        if self.planted is not None:
             with self.denoiser.stopwatch(batch.labels.device):
                 batch = replace(batch, labels=self.planted[batch.index])
         output = self.active.loss(model, batch)
@@ -185,7 +185,6 @@ class ODD(Method):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.denoiser.load_state_dict(state["denoiser"])
-        self.plant()
         self.before.load_state_dict(state["before"])
         self.after.load_state_dict(state["after"])
 
