@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from evidence.labels import confuse, replace_some, weak_mistakes
+from evidence.small_images import DRAW_SEED, EXAMPLES, SETS, read
+from oddly.clean.settings import BACKBONE_SIZE
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.data.source import ImageTensor
@@ -81,6 +83,14 @@ def cifar100(data_dir: Path | None, out: Path, examples: int = 20_000) -> Featur
     """The first so many training images at 128 pixels."""
     data = load_data("cifar100", DataOptions(data_dir=data_dir))
     return _features(data.take(torch.arange(examples)), 128, out, {})
+
+
+def held_out(name: str, folder: Path, out: Path) -> Features:
+    """The images that `evidence.held_out` cleans, as `oddly clean` sees them."""
+    pixels, true = read(folder)
+    drawn = np.random.default_rng(DRAW_SEED).permutation(len(true))[:EXAMPLES]
+    inputs = embed(torch.from_numpy(pixels[drawn, None]), BACKBONE_SIZE, out / name)
+    return Features(inputs, true[drawn], 10, SETS[name].confused, {})
 
 
 def _features(

@@ -16,9 +16,11 @@ from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import correct_percentile, probe
 from oddly.core.sentinels import Scored
 
+SIZES = 0.4  # of the logarithm of how many times larger the rival's class is: docs/default.md
+ALIKE = 3.0  # times as large is no larger: wrong labels make that of equal classes
 PULL = 100  # sentinels of a class that weigh as much as all others
 STRENGTH = 1.5  # how much a pair's frequency weighs beside the score
-CAUTION = 10  # wrong labels that every pair is credited with beforehand
+CAUTION = 10  # examples of every class and wrong labels of every pair that count beforehand
 LARGEST = 2.0  # natural logarithm of the largest frequency ratio that is believed
 TURNS = 12  # of asking who is wrong, then which pairs are frequent
 MOST_CLASSES = 1_000  # with more, there are too many pairs to count
@@ -30,16 +32,38 @@ def find_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
 
     Labels alone count, (K, 1), where there are too many classes for pairs.
     """
-    shifts = -class_offsets(sentinels, num_classes)[:, None]
-    if num_classes > MOST_CLASSES:
-        return shifts
     few = probe(len(examples.scores))
     probed = Scored(*(column[few].cpu() for column in examples)).known()
-    probed, sentinels = (
-        group._replace(scores=group.scores + look_up(shifts, group))
-        for group in (probed, sentinels)
-    )
-    return shifts + pair_shifts(probed, sentinels, percentile, num_classes)
+    shifts = size_shifts(probed.labels, num_classes)
+    sentinels = shifted(sentinels, shifts)
+    offsets = class_offsets(sentinels, num_classes)[:, None]
+    if num_classes > MOST_CLASSES:
+        return shifts - offsets
+    probed, sentinels = shifted(probed, shifts - offsets), shifted(sentinels, -offsets)
+    return shifts - offsets + pair_shifts(probed, sentinels, percentile, num_classes)
+
+
+def size_shifts(labels: Tensor, num_classes: int) -> Tensor:
+    """How much less is held against labels of a class that is smaller than the rival's (K, K).
+
+    In doubt a network says the larger class, and of a rare one it learns little, so that even sound
+    labels score high. Nothing where classes are alike in size. With too many for pairs (K, 1):
+    against labels of a class that is smaller than the average label's.
+    """
+    counts = torch.bincount(labels.long(), minlength=num_classes)
+    sizes = (counts + CAUTION).log()
+    spread = float(sizes.max() - sizes[counts > 0].min()) if len(labels) else 0.0
+    unlike = min(max(spread / math.log(ALIKE) - 1, 0.0), 1.0)  # whole from the square on
+    gains = SIZES * unlike * sizes
+    rivals = gains
+    if num_classes > MOST_CLASSES:
+        rivals = (gains * counts).sum(0, keepdim=True) / max(1, len(labels))
+    return (gains[:, None] - rivals).clamp(max=0)
+
+
+def shifted(scored: Scored, shifts: Tensor) -> Scored:
+    """A copy with these shifts added."""
+    return scored._replace(scores=scored.scores + look_up(shifts, scored))
 
 
 def class_offsets(sentinels: Scored, num_classes: int) -> Tensor:

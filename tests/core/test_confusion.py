@@ -17,6 +17,7 @@ from oddly.core.confusion import (
     look_up,
     pair_shifts,
     shift_,
+    size_shifts,
 )
 from oddly.core.sentinels import Scored
 
@@ -68,6 +69,49 @@ def test_class_offsets_by_hand() -> None:
     sentinels = scored([1.0, 2.0, 6.0], [0, 0, 1], [1, 2, 0])
     expected = [-3 / 102, 3 / 101, 0.0]
     assert class_offsets(sentinels, 3).tolist() == pytest.approx(expected)
+
+
+def labels_of(*sizes: int) -> Tensor:
+    return torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+
+
+def test_what_counts_less_against_smaller_classes_by_hand() -> None:
+    """Ten are added to each: 100, 1,000 and 20; four tenths of a logarithm from 9 to 1 on."""
+    found = size_shifts(labels_of(90, 990, 10), 3)
+    ten, fifty, five = (0.4 * math.log(times) for times in (10, 50, 5))
+    expected = torch.tensor([[0, -ten, 0], [0, 0, 0], [-five, -fifty, 0]])
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize(("sizes", "share"), [((90, 289), 0), ((90, 510), 0.5), ((90, 890), 1)])
+def test_classes_alike_in_size_are_left_alone(sizes: tuple[int, int], share: float) -> None:
+    """Up to 3 to 1; half counts at 3√3, and all from 9 to 1 on."""
+    larger = math.log((sizes[1] + 10) / (sizes[0] + 10))
+    found = float(size_shifts(labels_of(*sizes), 2)[0, 1])
+    assert found == pytest.approx(-0.4 * share * larger, abs=0.01)
+    assert found == 0 or share
+
+
+def test_sizes_where_there_are_too_many_classes_for_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the average label: (1,000 log 1,010 + 90 log 100) / 1,090 is 6.73."""
+    monkeypatch.setattr(module, "MOST_CLASSES", 1)
+    found = size_shifts(labels_of(1_000, 90), 2)
+    assert found.flatten().tolist() == pytest.approx([0, 0.4 * (math.log(100) - 6.7268)], abs=1e-3)
+
+
+def test_sizes_of_nothing_and_of_classes_without_an_example() -> None:
+    assert not size_shifts(torch.empty(0, dtype=torch.int16), 3).any()
+    assert not size_shifts(labels_of(500, 0, 500), 3).any()
+
+
+def test_the_labels_of_a_small_class_are_shifted_less_than_all_others() -> None:
+    """A margin of 1 against the large class is less suspicious than one of 1 in it."""
+    examples, sentinels, _, _ = draw(3, 0.2)
+    few = (examples.labels != 2) | (torch.arange(len(examples.labels)) % 20 == 0)
+    examples = Scored(*(column[few] for column in examples))
+    shifts = find_shifts(examples, sentinels, 6.0, 3)
+    alike = find_shifts(*draw(3, 0.2)[:2], 6.0, 3)
+    assert shifts[2, 0] < shifts[0, 2] - 0.5 and abs(alike[2, 0] - alike[0, 2]) < 0.3
 
 
 def test_with_many_sentinels_the_offset_is_the_classs_own() -> None:
