@@ -12,6 +12,7 @@ from torch import Tensor
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.learnt import LEARNT, doubt_by_size
 from oddly.core.one_way import tell_one_way
+from oddly.errors import count
 
 if TYPE_CHECKING:
     import pandas
@@ -162,7 +163,8 @@ class Verdict:
         )
 
     def tell_readmitted(self) -> str:
-        return f"{self.readmitted:,} examples readmitted so far, {self.num_removed:,} stay removed"
+        back = count(self.readmitted, "example")
+        return f"{back} readmitted so far, {self.num_removed:,} stay removed"
 
     def summary(self) -> dict[str, Any]:
         """In plain values, under the names that a run's summary.json has for them."""

@@ -135,10 +135,10 @@ def test_a_later_look_counts_a_tenth() -> None:
     again = verdict.readmit(torch.arange(5, 10), logits)  # the first was never removed
     assert again.scores[5:].tolist() == pytest.approx([4.0, 4.9, 5.1, 7.2, 9.4])
     assert again.keep[5:].tolist() == [True, True, False, False, False]
-    assert (again.readmitted, again.num_removed) == (1, 3)
+    assert again.tell_readmitted() == "1 example readmitted so far, 3 stay removed"
     assert verdict.keep.tolist()[5:] == [True] + [False] * 4  # untouched
     twice = again.readmit(torch.tensor([7]), torch.tensor([[4.0, 0]]))
-    assert (twice.readmitted, twice.num_removed) == (2, 2)
+    assert twice.tell_readmitted() == "2 examples readmitted so far, 2 stay removed"
 
 
 def test_a_broken_network_readmits_nothing() -> None:
