@@ -5,7 +5,7 @@
 Four minutes on a core, and some more to look at the images once. DATA holds the official CIFAR-10
 and CIFAR-100 and the labels of CIFAR-10N, each FOLDER what `evidence.held_out` reads. Of every
 class fewer are drawn than of the one before, then labels go wrong. A training is judged twice, by
-the same scores: with `size_shifts`, and with a stand-in that allows for nothing.
+the same scores: with `size_shifts`, and with none.
 """
 
 from __future__ import annotations

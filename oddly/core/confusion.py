@@ -16,7 +16,7 @@ from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import correct_percentile, probe
 from oddly.core.sentinels import Scored
 
-SIZES = 0.4  # of the logarithm of how many times larger the rival's class is: docs/default.md
+SIZES = 0.2  # of the logarithm of how many times larger the rival's class is: docs/default.md
 ALIKE = 3.0  # times as large is no larger: wrong labels make that of equal classes
 PULL = 100  # sentinels of a class that weigh as much as all others
 STRENGTH = 1.5  # how much a pair's frequency weighs beside the score
@@ -32,38 +32,16 @@ def find_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
 
     Labels alone count, (K, 1), where there are too many classes for pairs.
     """
+    shifts = -class_offsets(sentinels, num_classes)[:, None]
+    if num_classes > MOST_CLASSES:
+        return shifts
     few = probe(len(examples.scores))
     probed = Scored(*(column[few].cpu() for column in examples)).known()
-    shifts = size_shifts(probed.labels, num_classes)
-    sentinels = shifted(sentinels, shifts)
-    offsets = class_offsets(sentinels, num_classes)[:, None]
-    if num_classes > MOST_CLASSES:
-        return shifts - offsets
-    probed, sentinels = shifted(probed, shifts - offsets), shifted(sentinels, -offsets)
-    return shifts - offsets + pair_shifts(probed, sentinels, percentile, num_classes)
-
-
-def size_shifts(labels: Tensor, num_classes: int) -> Tensor:
-    """How much less is held against labels of a class that is smaller than the rival's (K, K).
-
-    In doubt a network says the larger class, and of a rare one it learns little, so that even sound
-    labels score high. Nothing where classes are alike in size. With too many for pairs (K, 1):
-    against labels of a class that is smaller than the average label's.
-    """
-    counts = torch.bincount(labels.long(), minlength=num_classes)
-    sizes = (counts + CAUTION).log()
-    spread = float(sizes.max() - sizes[counts > 0].min()) if len(labels) else 0.0
-    unlike = min(max(spread / math.log(ALIKE) - 1, 0.0), 1.0)  # whole from the square on
-    gains = SIZES * unlike * sizes
-    rivals = gains
-    if num_classes > MOST_CLASSES:
-        rivals = (gains * counts).sum(0, keepdim=True) / max(1, len(labels))
-    return (gains[:, None] - rivals).clamp(max=0)
-
-
-def shifted(scored: Scored, shifts: Tensor) -> Scored:
-    """A copy with these shifts added."""
-    return scored._replace(scores=scored.scores + look_up(shifts, scored))
+    probed, sentinels = (
+        group._replace(scores=group.scores + look_up(shifts, group))
+        for group in (probed, sentinels)
+    )
+    return shifts + pair_shifts(probed, sentinels, percentile, num_classes)
 
 
 def class_offsets(sentinels: Scored, num_classes: int) -> Tensor:
@@ -112,6 +90,26 @@ def log_ratios(wrong: Tensor, counts: Tensor) -> Tensor:
     truly = (counts - wrong.sum(1) + wrong.sum(0)).clamp(min=0)  # (K,) by what they really are
     random = wrong.sum() * truly / truly.sum().clamp(min=1) / (len(counts) - 1)  # (K,) by rival
     return ((wrong + CAUTION) / (random + CAUTION)).log().clamp(-LARGEST, LARGEST)
+
+
+def size_shifts(labels: Tensor, num_classes: int) -> Tensor:
+    """How much less is held against labels of a class that is smaller than the rival's (K, K).
+
+    In doubt a network says the larger class, and of a rare one it learns little, so that even sound
+    labels score high. For examples alone: sentinels say what wrong labels of any class score.
+    Nothing where classes are alike in size. With too many for pairs (K, 1): against labels of a
+    class that is smaller than the average label's.
+    """
+    few = labels[probe(len(labels))].cpu().long()
+    counts = torch.bincount(few[few >= 0], minlength=num_classes)
+    sizes = (counts + CAUTION).log()
+    spread = float(sizes.max() - sizes[counts > 0].min()) if counts.any() else 0.0
+    unlike = min(max(spread / math.log(ALIKE) - 1, 0.0), 1.0)  # whole from the square on
+    gains = SIZES * unlike * sizes
+    rivals = gains
+    if num_classes > MOST_CLASSES:
+        rivals = (gains * counts).sum(0, keepdim=True) / counts.sum().clamp(min=1)
+    return (gains[:, None] - rivals).clamp(max=0)
 
 
 def look_up(shifts: Tensor, scored: Scored) -> Tensor:

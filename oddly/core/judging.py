@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import find_shifts, look_up, shift_
+from oddly.core.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
 from oddly.core.learnt import NOTHING, contrast, contrast_needed, trust
@@ -115,8 +115,9 @@ def _cut_(
     one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     shifts = find_shifts(examples, sentinels, usual, num_classes)
-    shift_(examples, shifts)
     shifted = sentinels.scores + look_up(shifts, sentinels)
+    shifts = shifts + size_shifts(examples.labels, num_classes)
+    shift_(examples, shifts)
     random = Counterfactual.from_losses(shifted, "sentinels")
     if percentile is None:
         percentile = choose_percentile(examples, random, num_classes) if ours else usual

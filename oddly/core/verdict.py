@@ -79,10 +79,9 @@ class Verdict:
         """
         found = self.counterfactual.percentile_of(self.scores)
         if self.one_way and self.rivals is not None:
-            labels, rivals = torch.tensor(self.one_way).T
-            place = torch.tensor([2**31, 1])  # a number for each pair
-            pairs = torch.stack([self.labels, self.rivals], 1).long() @ place
-            found[torch.isin(pairs, torch.stack([labels, rivals], 1) @ place)] = torch.nan
+            number = torch.tensor([2**31, 1])  # of each pair
+            pairs = torch.stack([self.labels, self.rivals], 1).long() @ number
+            found[torch.isin(pairs, torch.tensor(self.one_way) @ number)] = torch.nan
         return found
 
     def readmit(self, index: Tensor, logits: Tensor) -> Verdict:
