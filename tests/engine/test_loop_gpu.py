@@ -49,6 +49,7 @@ def test_compiled_or_not_the_same_losses_are_noted(
             ),
             data,
         )
+        parts.method.begin_epoch(parts.context)
         train_epoch(parts, fast_model(parts), 0, Watcher())
         assert isinstance(parts.method, ODD)
         parts.method.state_dict()  # notes what waits
