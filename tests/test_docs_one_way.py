@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.learnt import NOTHING
-from oddly.core.one_way import CERTAIN, LIKELY, MOSTLY, TIMES, USUAL
+from oddly.core.one_way import CERTAIN, MOSTLY, TIMES, USUAL
 from tests.test_docs import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]
@@ -41,7 +41,7 @@ def test_it_never_does_harm_where_there_is() -> None:
 
 
 def test_the_constants() -> None:
-    assert (CERTAIN, LIKELY, TIMES, MOSTLY, USUAL, NOTHING) == (2, 1, 1.4, 0.5, 0.3, 5)
+    assert (CERTAIN, TIMES, MOSTLY, USUAL, NOTHING) == (2, 1.4, 0.5, 0.3, 5)
     assert "and 1.4 times" in SECTION and "below a contrast of 5" in SECTION
     assert "more than half of the images that have" in SECTION
     assert "three tenths by two standard errors" in SECTION

@@ -19,8 +19,7 @@ from oddly.core.cut import probe
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
-CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted, …
-LIKELY = 1.0  # … and where enough are counted, for its images to be held for wrongly labelled
+CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted
 TIMES = 1.4  # as often as any other, too: with many examples a boundary a little off is certain
 MOSTLY = 0.5  # of the images that have this rival look more like it: fewer do beside a boundary
 USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
@@ -57,7 +56,8 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
     if counted <= (USUAL + by_chance) * present:
         return ()
-    return tuple((k, int(first[k])) for k in (errors > LIKELY).nonzero().flatten().tolist())
+    # Where most classes have one, a rival need not be certain: in this one, too, it is likely.
+    return tuple((k, int(first[k])) for k in (errors > 0).nonzero().flatten().tolist())
 
 
 def condemn_(
