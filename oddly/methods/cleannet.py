@@ -50,13 +50,13 @@ def verification_loss(similarity: Tensor, right: Tensor) -> Tensor:
 
 @dataclass
 class CleanNet(Method):
-    """w_i = max(0, s_i), s_i = cos(φ_q(x_i), φ_s(y_i)), then L = mean_i w_i CE_i on a new network.
+    """w_i ∝ max(0, s_i), s_i = cos(φ_q(x_i), φ_s(y_i)), then L = mean_i w_i CE_i on a new network.
 
     Plain training yields the features. s is learnt from trusted pairs of example and label, right
     or wrong, plus pseudo-labels 1[s ≥ 0.1] and a reconstruction term. Departures: one round, the
-    first stage cut short (see `loss_correction`), a linear last layer of the auto-encoder, and as
-    the true class of trusted examples is known, every other one serves as a wrong label for them.
-    The judgement: s < 0.1.
+    first stage cut short (see `loss_correction`), a linear last layer of the auto-encoder, features
+    less their mean, weights whose mean is 1, and as the true class of trusted examples is known,
+    every other one serves as a wrong label for them. The judgement: s < 0.1.
     """
 
     first_share: float = 0.25
@@ -90,15 +90,21 @@ class CleanNet(Method):
             return
         assert context.trusted is not None
         similarity = self.verify(context, context.trusted)
-        self.weights = similarity.clamp_min(0)
+        weights = similarity.clamp_min(0)
+        # As they are they would scale the learning rate too, down to a tenth of it.
+        self.weights = weights / weights.mean().clamp_min(1e-6)
         self.judgement = Judgement.by_threshold(
             -similarity, -MARGIN, context.epoch, f"similarity to its class ≤ {MARGIN:g}"
         )
 
     def verify(self, context: Context, trusted: Trusted) -> Tensor:
         """s (N,) of each example with its given label."""
-        raw, labels = context.features(context.model), context.given_labels
-        v, checked = raw.relu().log1p(), trusted.features(context.model).relu().log1p()
+        labels = context.given_labels
+        v = context.features(context.model).relu().log1p()
+        checked = trusted.features(context.model).relu().log1p()
+        # What all examples have in common makes all alike: training then dwells at s = MARGIN.
+        common = v.mean(0)
+        v, checked = v - common, checked - common
         centres = find_centres(v, labels, context.num_classes, context.seed)
         generator = torch.Generator().manual_seed(context.seed)
         torch.manual_seed(context.seed)

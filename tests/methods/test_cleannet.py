@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from oddly.methods.base import Batch
+from oddly.methods.base import Batch, Context
 from oddly.methods.cleannet import CENTRES, CleanNet, find_centres, verification_loss
-from tests.methods.toy import make_context
+from tests.methods.toy import go_to, make_context
 
 
 def test_the_loss_by_hand() -> None:
@@ -43,14 +43,31 @@ class Known:
         return self._features
 
 
-def test_wrong_labels_end_up_unlike_their_class() -> None:
+def make_run(size: float, common: float) -> tuple[Context, Known]:
+    """Three classes that differ by `size` around what all have in common; 30 of 120 are wrong."""
     generator = torch.Generator().manual_seed(0)
     true = torch.arange(150) % 3
-    features = 3 * torch.eye(3)[true].repeat(1, 4) + torch.rand(150, 12, generator=generator)
+    classes = size * torch.eye(3)[true].repeat(1, 4)
+    features = common + classes + size / 3 * torch.rand(150, 12, generator=generator)
     labels = true.clone()
     labels[:30] = (labels[:30] + 1) % 3
     context = make_context(labels[:120].tolist(), 3)
     context.features = lambda _: features[:120]
-    similarity = CleanNet(steps=150).verify(context, Known(features[120:], true[120:]))
+    context.trusted = trusted = Known(features[120:], true[120:])
+    return context, trusted
+
+
+@pytest.mark.parametrize(("size", "common"), [(3, 0), (0.6, 1)])
+def test_wrong_labels_end_up_unlike_their_class(size: float, common: float) -> None:
+    similarity = CleanNet(steps=150).verify(*make_run(size, common))
     assert similarity[:30].max() < similarity[30:].min()
     assert (similarity[:30] < 0.1).float().mean() > 0.9
+
+
+def test_weights_leave_the_learning_rate_alone() -> None:
+    method, (context, _) = CleanNet(steps=20), make_run(3, 0)
+    method.setup(context)
+    go_to(context, method.stages(8)[0], 0)
+    method.end_stage(context)
+    assert method.weights.mean().item() == pytest.approx(1)
+    assert method.weights.min() >= 0

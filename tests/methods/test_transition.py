@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
+from torch.nn import functional as F
 
 from oddly.methods.transition import from_anchors, from_labels, from_trusted, posterior
 
@@ -15,6 +17,15 @@ def test_anchors() -> None:
     torch.testing.assert_close(from_anchors(P, 100), P[[0, 2, 3]])
     # Below the 70th percentile of each column: 0.6, 0.2 (row 0) and 0.1 (rows 0 and 2, the first)
     torch.testing.assert_close(from_anchors(P, 70), P[[3, 0, 0]])
+
+
+@pytest.mark.parametrize("classes", [10, 50])
+def test_anchors_are_of_their_class_however_many_there_are(classes: int) -> None:
+    true = torch.arange(20 * classes) % classes
+    sure = torch.linspace(0.5, 0.6, len(true))[:, None]
+    rest = (1 - sure) / (classes - 1)
+    found = from_anchors(torch.where(F.one_hot(true, classes).bool(), sure, rest))
+    assert found.diag().min() > 0.5
 
 
 def test_anchors_leave_the_probabilities_alone() -> None:
