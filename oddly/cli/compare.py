@@ -82,11 +82,12 @@ def compare(
     """Train several methods on DATA with the same model, noise and seeds; write a table."""
     from oddly.compare import compare as run_comparison
     from oddly.compare import write_page
+    from oddly.engine.whereabouts import name_after
     from oddly.methods import METHODS
     from oddly.terminal import TerminalWatcher
 
     names = list(METHODS) if methods == "all" else [m.strip() for m in methods.split(",") if m]
-    folder = out or Path("runs") / f"compare-{Path(data).name.replace(':', '-')}"
+    folder = out or Path("runs") / f"compare-{name_after(data)}"
     try:
         done = run_comparison(
             data,

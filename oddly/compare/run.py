@@ -17,9 +17,9 @@ from oddly.engine.build import check_early, prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
-from oddly.engine.resume import locate
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
+from oddly.engine.whereabouts import locate
 from oddly.errors import InputError, count
 from oddly.methods import METHODS
 from oddly.records import Run, write_json, writing
