@@ -47,8 +47,9 @@ def _find_files(run: Run) -> RunConfig:
     """The run's config with its files where they are, though it was begun in another folder."""
     saved = RunConfig.from_dict(run.config)
     told = {name: getattr(saved, name) for name in FILES}
-    files = {k: str(run.find_path(v)) for k, v in told.items() if _may_be_file(v)}
-    return replace(saved, **{k: path for k, path in files.items() if os.path.exists(path)})
+    files = {k: run.find_path(v) for k, v in told.items() if _may_be_file(v)}
+    there: dict[str, Any] = {k: str(path) for k, path in files.items() if os.path.exists(path)}
+    return replace(saved, **there)
 
 
 def _may_be_file(value: Any) -> bool:
