@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oddly.compare.cell import Cell, train_cell
+from oddly.compare.cell import Cell, read_once, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
-from oddly.engine.build import check_early, prepare_data
+from oddly.engine.build import check_early, data_options, prepare_data
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
@@ -77,24 +77,37 @@ def compare(
     )
     for method in methods:
         plan.passes(method, plan.epochs)  # a misspelt setting, too, is told before images are read
-    prepared = prepare_data(config)
-    if prepared.test is None:
-        options = {**options, "hold_out": HELD_OUT}
-        config = replace(config, hold_out=HELD_OUT)
-        prepared = hold_out_test(prepared, config)
-    epochs = config.with_recipe(prepared.recipe).epochs
-    assert epochs
-    plan = replace(plan, epochs=epochs, options=options)
-    check_trusted(plan, config, prepared)
-    table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
-    if table.caveat:
-        watcher.note(table.caveat)
-    with writing(table.folder):  # besides each run's own
-        table.write()
-        train_missing(table, deadline, watcher)
+    try:
+        plan, caveat = suit_data(plan, config, watcher)
+        table = Table(open_folder(Path(out), plan), plan, at_once, caveat)
+        if table.caveat:
+            watcher.note(table.caveat)
+        with writing(table.folder):  # besides each run's own
+            table.write()
+            train_missing(table, deadline, watcher)
+    finally:
+        read_once.cache_clear()
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)
+
+
+def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, str | None]:
+    """The plan with what only the data can tell, and what to say of their test set."""
+    try:
+        data = read_once(plan.data, data_options(config, watcher.reading))
+    finally:
+        watcher.end()
+    data = prepare_data(config, data)
+    if data.test is None:
+        plan = replace(plan, options={**plan.options, "hold_out": HELD_OUT})
+        config = replace(config, hold_out=HELD_OUT)
+        data = hold_out_test(data, config)
+    epochs = config.with_recipe(data.recipe).epochs
+    assert epochs
+    plan = replace(plan, epochs=epochs)
+    check_trusted(plan, config, data)
+    return plan, tell_test(config, data)
 
 
 def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
@@ -149,6 +162,8 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
     work = partial(train_cell, plan=table.plan, folder=table.folder, deadline=deadline)
     if alone:  # a progress bar cannot travel to another process
         work = partial(work, watcher=watcher)
+    else:  # nor can images: each process reads its own, once
+        read_once.cache_clear()
     ends = run_jobs(waiting, work, table.at_once, deadline, table.expect)
     for number, (cell, report) in enumerate(ends, 1):
         if report.failure:
