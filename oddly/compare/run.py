@@ -14,6 +14,7 @@ from oddly.compare.table import make_row
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
 from oddly.engine.build import check_early, data_options, prepare_data
+from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
@@ -78,10 +79,10 @@ def compare(
     for method in methods:
         plan.passes(method, plan.epochs)  # a misspelt setting, too, is told before images are read
     try:
-        plan, caveat = suit_data(plan, config, watcher)
-        table = Table(open_folder(Path(out), plan), plan, at_once, caveat)
-        if table.caveat:
-            watcher.note(table.caveat)
+        plan, seen = suit_data(plan, config, watcher)
+        table = Table(open_folder(Path(out), plan, seen), plan, seen, at_once)
+        if seen.caveat:
+            watcher.note(seen.caveat)
         with writing(table.folder):  # besides each run's own
             table.write()
             train_missing(table, deadline, watcher)
@@ -92,8 +93,18 @@ def compare(
     return Comparison(table.folder)
 
 
-def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, str | None]:
-    """The plan with what only the data can tell, and what to say of their test set."""
+@dataclass(frozen=True)
+class Seen:
+    """What the data themselves have told."""
+
+    fingerprint: str
+    """Of the examples and their given labels."""
+    caveat: str | None = None
+    """What a test accuracy on them means."""
+
+
+def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Seen]:
+    """The plan with what only the data can tell."""
     try:
         data = read_once(plan.data, data_options(config, watcher.reading))
     finally:
@@ -107,7 +118,7 @@ def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, st
     assert epochs
     plan = replace(plan, epochs=epochs)
     check_trusted(plan, config, data)
-    return plan, tell_test(config, data)
+    return plan, Seen(fingerprint(data), tell_test(config, data))
 
 
 def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
@@ -125,11 +136,12 @@ def tell_test(config: RunConfig, data: LabelledData) -> str | None:
     return f"test accuracy is against the given labels of {held_out}, wrong ones included"
 
 
-def open_folder(folder: Path, plan: Plan) -> Path:
-    """The folder, new or begun with this very plan."""
+def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
+    """The folder, new or begun with this very plan on these very data."""
     file = folder / NAME
     if file.exists():
-        begun, asked = (_flat(each) for each in (read_json(file)["plan"], plan.to_dict()))
+        before = read_json(file)
+        begun, asked = (_flat(each) for each in (before["plan"], plan.to_dict()))
         for name in begun | asked:
             # More methods or seeds are welcome: what is there stays as it is.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
@@ -137,6 +149,11 @@ def open_folder(folder: Path, plan: Plan) -> Path:
                     f"{folder} was begun with {name} = {begun.get(name)}, not {asked.get(name)};"
                     " choose another --out"
                 )
+        if before.get("fingerprint", seen.fingerprint) != seen.fingerprint:
+            raise InputError(
+                f"{plan.data} is not what {folder} was begun with: examples or given labels"
+                " changed; choose another --out"
+            )
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty and holds no comparison; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,10 +194,8 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
 class Table:
     """What the folder holds of the plan by now."""
 
-    def __init__(
-        self, folder: Path, plan: Plan, at_once: int = 1, caveat: str | None = None
-    ) -> None:
-        self.folder, self.plan, self.at_once, self.caveat = folder, plan, at_once, caveat
+    def __init__(self, folder: Path, plan: Plan, seen: Seen, at_once: int = 1) -> None:
+        self.folder, self.plan, self.seen, self.at_once = folder, plan, seen, at_once
         self.failures: dict[str, str] = {}
         self.pace = 0.0  # seconds per pass over the data
 
@@ -213,7 +228,8 @@ class Table:
             "format": FORMAT,
             "plan": self.plan.to_dict(),
             "training": _common(some.config) if some else {},
-            "caveat": self.caveat,
+            "fingerprint": self.seen.fingerprint,
+            "caveat": self.seen.caveat,
             "rows": rows,
             "missing": sum(cell.method not in self.failures for cell in missing),
             "at_once": self.at_once,

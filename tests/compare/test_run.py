@@ -11,7 +11,7 @@ import pytest
 
 from oddly.compare import Plan, compare
 from oddly.compare.cell import Cell, train_cell
-from oddly.compare.run import Table
+from oddly.compare.run import Seen, Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import FolderBusy, Run
@@ -125,7 +125,7 @@ def test_it_holds_its_settings(tmp_path: Path) -> None:
 
 def test_what_a_run_may_take(tmp_path: Path) -> None:
     plan = Plan("synthetic", ("erm", "luo"), 1, 2, False, OPTIONS)
-    table = Table(tmp_path, plan, 1)
+    table = Table(tmp_path, plan, Seen("any"))
     assert table.expect(Cell("luo", 0)) == 0  # nobody knows yet
     compare("synthetic", ("erm",), tmp_path, seeds=1, **OPTIONS)
     table.write()
@@ -160,6 +160,20 @@ def test_the_same_folder_may_be_spelt_otherwise(
         assert done.rows[0]["runs"] == 1
     with pytest.raises(InputError, match="was begun with data = .*, not digits; choose another"):
         compare("digits", ["erm"], tmp_path / "out", seeds=1, epochs=1, device="cpu")
+
+
+def test_other_images_under_the_same_name_are_another_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"seeds": 1, "epochs": 1, "device": "cpu"}
+    for place, images in (("here", 20), ("there", 21)):
+        write_pictures(tmp_path / place / "photos", images)
+        monkeypatch.chdir(tmp_path / place)
+        if place == "here":
+            compare("photos", ["erm"], tmp_path / "out", **options)
+    with pytest.raises(InputError, match="photos is not what .*out was begun with: examples or"):
+        compare("photos", ["erm", "gce"], tmp_path / "out", **options)
+    assert not (tmp_path / "out/gce-0").exists()
 
 
 def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
