@@ -114,10 +114,15 @@ def main() -> None:
         fail(str(error), 2)
     except OSError as error:
         fail(describe(error), 1)
+    except RuntimeError as error:
+        # Python wraps what interrupts the making of a class: torch makes many while it is loaded.
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        fail("stopped", 130)
 
 
 def describe(error: OSError, where: Path | None = None) -> str:
-    place = error.filename or where
+    place = error.filename2 or error.filename or where  # a copy fails at its target, the second
     return f"{error.strerror or error}" + (f": {place}" if place else "")
 
 

@@ -38,8 +38,11 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        # A full disk names no file, a read-only folder one that nobody has heard of.
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename, error.filename2 = str(path), None
         raise
 
 
