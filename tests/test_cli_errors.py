@@ -211,3 +211,13 @@ def test_unreadable_images(oddly: Command, tmp_path: Path) -> None:
     assert "class0/1.png (empty file), class1/2.png (not an image)" in complaint
     code, _, notes = oddly(*command, "--out", out, "--skip-unreadable")
     assert code == 0 and "2 of 12 images cannot be read" in notes and len(Run(out).verdicts) == 10
+
+
+def test_a_terminal_that_lacks_signs(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "鸟"
+    assert oddly("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", run)[0] == 0
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    told, complaint = start("report", run).communicate(timeout=60)
+    assert r"\u9e1f/report.html" in told and not complaint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as json_format
 import os
 import sys
@@ -108,6 +109,8 @@ def main() -> None:
     """The entry point: what the user got wrong is told in one line, without a traceback."""
     # Threads that wait by spinning crawl when another process wants a core: six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr is: a name in signs that the
+        sys.stdout.reconfigure(errors="backslashreplace")  # terminal has not is no reason to end
     try:
         app()
     except InputError as error:
