@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ from typing import Any
 from oddly.compare.cell import Cell, read_once, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
+from oddly.data import DATASETS
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
 from oddly.engine.build import check_early, data_options, prepare_data
@@ -142,6 +144,7 @@ def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
     if file.exists():
         before = read_json(file)
         begun, asked = (_flat(each) for each in (before["plan"], plan.to_dict()))
+        begun["data"] = _begun_on(folder, before["plan"]["data"])
         for name in begun | asked:
             # More methods or seeds are welcome: what is there stays as it is.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
@@ -158,6 +161,13 @@ def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
         raise InputError(f"{folder} is not empty and holds no comparison; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _begun_on(folder: Path, data: str) -> str:
+    """Where the data lie; runs know the folder that a relative path started from."""
+    runs = [Run(file.parent) for file in folder.glob("*/config.json")]
+    paths = [run.find_path(data) for run in runs if data not in DATASETS]
+    return locate(next((str(path) for path in paths if os.path.exists(path)), data))
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:

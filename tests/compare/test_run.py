@@ -162,18 +162,23 @@ def test_the_same_folder_may_be_spelt_otherwise(
         compare("digits", ["erm"], tmp_path / "out", seeds=1, epochs=1, device="cpu")
 
 
-def test_other_images_under_the_same_name_are_another_comparison(
+def test_a_comparison_goes_on_from_elsewhere_with_the_same_images_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options: dict[str, Any] = {"seeds": 1, "epochs": 1, "device": "cpu"}
-    for place, images in (("here", 20), ("there", 21)):
-        write_pictures(tmp_path / place / "photos", images)
-        monkeypatch.chdir(tmp_path / place)
-        if place == "here":
-            compare("photos", ["erm"], tmp_path / "out", **options)
-    with pytest.raises(InputError, match="photos is not what .*out was begun with: examples or"):
+    for place in ("here", "there"):
+        write_pictures(tmp_path / place / "photos", 20)
+    monkeypatch.chdir(tmp_path / "here")
+    compare("photos", ["erm"], tmp_path / "out", **options)
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(InputError, match="was begun with data = .*here/photos, not .*there/photos"):
         compare("photos", ["erm", "gce"], tmp_path / "out", **options)
     assert not (tmp_path / "out/gce-0").exists()
+    done = compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
+    assert [row["runs"] for row in done.rows] == [1, 1]
+    write_pictures(tmp_path / "here/photos", 21)
+    with pytest.raises(InputError, match="photos is not what .*out was begun with: examples or"):
+        compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
 
 
 def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
