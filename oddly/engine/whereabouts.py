@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 from oddly.data import DATASETS
+from oddly.errors import shown
+
+LONGEST = 50  # letters of up to four bytes; a file system takes 255 bytes, and more is appended
 
 
 def locate(data: str) -> str:
@@ -18,4 +21,4 @@ def name_after(data: str) -> str:
     """The last name of a dataset or folder, that of a table without its suffix; for run folders."""
     path = Path(locate(data))
     name = path.stem if os.path.isfile(path) else path.name
-    return name.replace(":", "-") or "data"
+    return shown(name.replace(":", "-"))[:LONGEST] or "data"

@@ -46,6 +46,9 @@ def test_names_without_a_folder_of_that_name(here: Path, monkeypatch: pytest.Mon
     Path("labels.csv").touch()
     assert (name_after("photos.v2"), name_after("labels.csv")) == ("photos.v2", "labels")
     assert locate("photso/") == "photso/" and name_after("/") == "data"
+    for odd, name in (("new\nline", r"new\nline"), ("n" * 250, "n" * 50)):
+        Path(odd).mkdir()
+        assert name_after(odd) == name
     monkeypatch.chdir("photos")
     assert name_after(".") == "photos"
 
