@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+from oddly.compare import cell
 from oddly.records import Run
 from tests.command import Command, start
 
@@ -125,3 +128,18 @@ def test_bad_input_is_one_line(
     code, told, complaint = oddly("compare", *arguments)
     assert code == 2 and not told and complaint.count("\n") == 1 and message in complaint
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_says_how_to_go_on(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> Run:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    command = ("compare", "synthetic", "--methods", "erm", "--seeds", 1, "--epochs", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(cell, "run_config", full)
+        code, _, complaint = oddly(*command, "--out", tmp_path)
+    told = f"No space left on device: {tmp_path}; the same command goes on where it stopped"
+    assert code == 1 and complaint == f"oddly: {told}\n"
+    assert oddly(*command, "--out", tmp_path)[0] == 0

@@ -153,6 +153,20 @@ def interrupt(process: subprocess.Popen[str], folder: Path, rows: int) -> str:
     return str(complaint.splitlines()[-1])
 
 
+def test_ctrl_c_while_torch_is_loaded(oddly: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 makes another error of what interrupts the making of a class."""
+
+    class Interrupts:
+        def __set_name__(self, owner: type, name: str) -> None:
+            raise KeyboardInterrupt
+
+    def load(*_: object) -> None:
+        type("Field", (), {"field": Interrupts()})
+
+    monkeypatch.setattr("oddly.demo.run_demo", load)
+    assert oddly("demo")[::2] in ((130, "oddly: stopped\n"), (130, ""))  # later Pythons: as ever
+
+
 def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> None:
     command = ("train", "synthetic", "--method", "erm", "--epochs", 10_000, "--out", tmp_path)
     last = interrupt(start(*command), tmp_path, rows=3)
@@ -197,3 +211,13 @@ def test_unreadable_images(oddly: Command, tmp_path: Path) -> None:
     assert "class0/1.png (empty file), class1/2.png (not an image)" in complaint
     code, _, notes = oddly(*command, "--out", out, "--skip-unreadable")
     assert code == 0 and "2 of 12 images cannot be read" in notes and len(Run(out).verdicts) == 10
+
+
+def test_a_terminal_that_lacks_signs(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "鸟"
+    assert oddly("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", run)[0] == 0
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    told, complaint = start("report", run).communicate(timeout=60)
+    assert r"\u9e1f/report.html" in told and not complaint

@@ -67,7 +67,7 @@ def test_a_killed_run_can_be_replaced(
     os.waitpid(pid, 0)
     assert (out / LOCK).exists()
     code, _, complaint = oddly("train", "synthetic", "--out", out)
-    assert code == 2 and "holds an unfinished run; pass --resume" in complaint
+    assert code == 2 and "holds an unfinished run of synthetic; pass --resume" in complaint
     quick = ("--method", "erm", "--epochs", 1, "--out", out)
     assert oddly("train", "synthetic", *quick, "--overwrite")[0] == 0
     assert [row["epoch"] for row in Run(out).metrics] == [1] and not (out / LOCK).exists()

@@ -36,6 +36,7 @@ from oddly.engine.config import RunConfig, sort_options
 from oddly.engine.loop import run_config
 from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
+from oddly.engine.whereabouts import name_after
 from oddly.errors import InputError, count, unknown_name
 from oddly.methods import build_method, read_settings
 from oddly.records import Run, RunWriter, environment, writing
@@ -115,7 +116,7 @@ def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
         raise InputError("say what to clean: an image folder, a table or a Hugging Face folder")
     if out is not None:
         return Path(out)
-    return Path("runs") / f"{Path(os.path.realpath(path)).stem}-clean"
+    return Path("runs") / f"{name_after(os.fspath(path))}-clean"
 
 
 def _check_wishes(top: int | None, export: Sequence[str]) -> None:

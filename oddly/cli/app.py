@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as json_format
 import os
 import sys
@@ -108,16 +109,23 @@ def main() -> None:
     """The entry point: what the user got wrong is told in one line, without a traceback."""
     # Threads that wait by spinning crawl when another process wants a core: six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr is: a name in signs that the
+        sys.stdout.reconfigure(errors="backslashreplace")  # terminal has not is no reason to end
     try:
         app()
     except InputError as error:
         fail(str(error), 2)
     except OSError as error:
         fail(describe(error), 1)
+    except RuntimeError as error:
+        # Python wraps what interrupts the making of a class: torch makes many while it is loaded.
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        fail("stopped", 130)
 
 
 def describe(error: OSError, where: Path | None = None) -> str:
-    place = error.filename or where
+    place = error.filename2 or error.filename or where  # a copy fails at its target, the second
     return f"{error.strerror or error}" + (f": {place}" if place else "")
 
 

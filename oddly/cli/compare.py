@@ -13,6 +13,7 @@ from oddly.cli.app import (
     DEVICES,
     Json,
     app,
+    describe,
     err_console,
     fail,
     given_options,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from oddly.compare import Comparison
 
 DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
+GO_ON = "the same command goes on where it stopped"
 OF_THE_COMMAND = (
     *("data", "methods", "out", "seeds", "equal_cost", "jobs", "minutes", "set_", "json"),
 )
@@ -82,11 +84,12 @@ def compare(
     """Train several methods on DATA with the same model, noise and seeds; write a table."""
     from oddly.compare import compare as run_comparison
     from oddly.compare import write_page
+    from oddly.engine.whereabouts import name_after
     from oddly.methods import METHODS
     from oddly.terminal import TerminalWatcher
 
     names = list(METHODS) if methods == "all" else [m.strip() for m in methods.split(",") if m]
-    folder = out or Path("runs") / f"compare-{Path(data).name.replace(':', '-')}"
+    folder = out or Path("runs") / f"compare-{name_after(data)}"
     try:
         done = run_comparison(
             data,
@@ -101,7 +104,9 @@ def compare(
             **given_options(context, OF_THE_COMMAND),
         )
     except KeyboardInterrupt:
-        fail("stopped; the same command goes on where it stopped", 130)
+        fail(f"stopped; {GO_ON}", 130)
+    except OSError as error:
+        fail(f"{describe(error, folder)}; {GO_ON}", 1)
     page = write_page(done)
     if json:
         print(json_format.dumps(done.result))

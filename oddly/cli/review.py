@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -110,7 +111,10 @@ def _use_again(run: Run, table: Path) -> list[str]:
     """
     # `oddly clean` alone judges all splits together
     command = "clean" if run.config.get("pool_splits") else "train"
-    words = ["oddly", command, str(run.config.get("data")), "--labels", str(table)]
+    data = str(run.config.get("data"))
+    if not os.path.exists(os.path.expanduser(data)) and os.path.exists(run.find_path(data)):
+        data = str(run.find_path(data))  # the run was begun in another folder than this
+    words = ["oddly", command, data, "--labels", str(table)]
     if command == "clean":
         words += ["--out", str(_free_folder(run.path))]
     return [*words, *_options(run, command)]

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import torch
 
 from oddly.compare.plan import Plan
-from oddly.engine.api import train
-from oddly.engine.config import MACHINE
+from oddly.data import load_data
+from oddly.data.base import DataOptions, LabelledData
+from oddly.engine.build import data_options
+from oddly.engine.config import MACHINE, RunConfig
+from oddly.engine.loop import run_config
+from oddly.engine.resume import resumed_config
 from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.errors import InputError
 from oddly.records import FolderBusy, Run
@@ -80,9 +85,17 @@ def train_cell(
 
 
 def train_run(cell: Cell, plan: Plan, path: Path, watcher: Watcher) -> Run:
-    if (path / "config.json").exists():
-        where = {name: plan.options[name] for name in MACHINE if name in plan.options}
-        return train(out=path, resume=True, watcher=watcher, **where)
     options = {**plan.options, "settings": dict(plan.settings.get(cell.method, {}))}
     options |= {"method": cell.method, "seed": cell.seed, "epochs": plan.epochs_of(cell.method)}
-    return train(plan.data, path, watcher=watcher, **options)
+    config = RunConfig.from_options(plan.data, options)
+    data = read_once(plan.data, data_options(config, watcher.reading))
+    if begun := (path / "config.json").exists():
+        where = {name: plan.options[name] for name in MACHINE if name in plan.options}
+        config = resumed_config(path, None, where)
+    return run_config(config, path, data, resume=begun, watcher=watcher)
+
+
+@lru_cache(maxsize=1)
+def read_once(source: str, options: DataOptions) -> LabelledData:
+    """The data before noise and whatever else differs between runs: all runs here share them."""
+    return load_data(source, options)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from oddly.compare.cell import Cell, train_cell
+from oddly.compare.cell import Cell, read_once, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
+from oddly.data import DATASETS
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
-from oddly.engine.build import check_early, prepare_data
+from oddly.engine.build import check_early, data_options, prepare_data
+from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
-from oddly.engine.resume import locate
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
+from oddly.engine.whereabouts import locate
 from oddly.errors import InputError, count
 from oddly.methods import METHODS
 from oddly.records import Run, write_json, writing
@@ -77,24 +80,47 @@ def compare(
     )
     for method in methods:
         plan.passes(method, plan.epochs)  # a misspelt setting, too, is told before images are read
-    prepared = prepare_data(config)
-    if prepared.test is None:
-        options = {**options, "hold_out": HELD_OUT}
-        config = replace(config, hold_out=HELD_OUT)
-        prepared = hold_out_test(prepared, config)
-    epochs = config.with_recipe(prepared.recipe).epochs
-    assert epochs
-    plan = replace(plan, epochs=epochs, options=options)
-    check_trusted(plan, config, prepared)
-    table = Table(open_folder(Path(out), plan), plan, at_once, tell_test(config, prepared))
-    if table.caveat:
-        watcher.note(table.caveat)
-    with writing(table.folder):  # besides each run's own
-        table.write()
-        train_missing(table, deadline, watcher)
+    try:
+        plan, seen = suit_data(plan, config, watcher)
+        table = Table(open_folder(Path(out), plan, seen), plan, seen, at_once)
+        if seen.caveat:
+            watcher.note(seen.caveat)
+        with writing(table.folder):  # besides each run's own
+            table.write()
+            train_missing(table, deadline, watcher)
+    finally:
+        read_once.cache_clear()
     if len(table.failures) == len(plan.methods):
         raise InputError(f"no method could run: {next(iter(table.failures.values()))}")
     return Comparison(table.folder)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the data themselves have told."""
+
+    fingerprint: str
+    """Of the examples and their given labels."""
+    caveat: str | None = None
+    """What a test accuracy on them means."""
+
+
+def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Seen]:
+    """The plan with what only the data can tell."""
+    try:
+        data = read_once(plan.data, data_options(config, watcher.reading))
+    finally:
+        watcher.end()
+    data = prepare_data(config, data)
+    if data.test is None:
+        plan = replace(plan, options={**plan.options, "hold_out": HELD_OUT})
+        config = replace(config, hold_out=HELD_OUT)
+        data = hold_out_test(data, config)
+    epochs = config.with_recipe(data.recipe).epochs
+    assert epochs
+    plan = replace(plan, epochs=epochs)
+    check_trusted(plan, config, data)
+    return plan, Seen(fingerprint(data), tell_test(config, data))
 
 
 def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
@@ -112,11 +138,13 @@ def tell_test(config: RunConfig, data: LabelledData) -> str | None:
     return f"test accuracy is against the given labels of {held_out}, wrong ones included"
 
 
-def open_folder(folder: Path, plan: Plan) -> Path:
-    """The folder, new or begun with this very plan."""
+def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
+    """The folder, new or begun with this very plan on these very data."""
     file = folder / NAME
     if file.exists():
-        begun, asked = (_flat(each) for each in (read_json(file)["plan"], plan.to_dict()))
+        before = read_json(file)
+        begun, asked = (_flat(each) for each in (before["plan"], plan.to_dict()))
+        begun["data"] = _begun_on(folder, before["plan"]["data"])
         for name in begun | asked:
             # More methods or seeds are welcome: what is there stays as it is.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
@@ -124,10 +152,22 @@ def open_folder(folder: Path, plan: Plan) -> Path:
                     f"{folder} was begun with {name} = {begun.get(name)}, not {asked.get(name)};"
                     " choose another --out"
                 )
+        if before.get("fingerprint", seen.fingerprint) != seen.fingerprint:
+            raise InputError(
+                f"{plan.data} is not what {folder} was begun with: examples or given labels"
+                " changed; choose another --out"
+            )
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder} is not empty and holds no comparison; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _begun_on(folder: Path, data: str) -> str:
+    """Where the data lie; runs know the folder that a relative path started from."""
+    runs = [Run(file.parent) for file in folder.glob("*/config.json")]
+    paths = [run.find_path(data) for run in runs if data not in DATASETS]
+    return locate(next((str(path) for path in paths if os.path.exists(path)), data))
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,6 +189,8 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
     work = partial(train_cell, plan=table.plan, folder=table.folder, deadline=deadline)
     if alone:  # a progress bar cannot travel to another process
         work = partial(work, watcher=watcher)
+    else:  # nor can images: each process reads its own, once
+        read_once.cache_clear()
     ends = run_jobs(waiting, work, table.at_once, deadline, table.expect)
     for number, (cell, report) in enumerate(ends, 1):
         if report.failure:
@@ -162,10 +204,8 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
 class Table:
     """What the folder holds of the plan by now."""
 
-    def __init__(
-        self, folder: Path, plan: Plan, at_once: int = 1, caveat: str | None = None
-    ) -> None:
-        self.folder, self.plan, self.at_once, self.caveat = folder, plan, at_once, caveat
+    def __init__(self, folder: Path, plan: Plan, seen: Seen, at_once: int = 1) -> None:
+        self.folder, self.plan, self.seen, self.at_once = folder, plan, seen, at_once
         self.failures: dict[str, str] = {}
         self.pace = 0.0  # seconds per pass over the data
 
@@ -198,7 +238,8 @@ class Table:
             "format": FORMAT,
             "plan": self.plan.to_dict(),
             "training": _common(some.config) if some else {},
-            "caveat": self.caveat,
+            "fingerprint": self.seen.fingerprint,
+            "caveat": self.seen.caveat,
             "rows": rows,
             "missing": sum(cell.method not in self.failures for cell in missing),
             "at_once": self.at_once,

@@ -19,7 +19,7 @@ from oddly.data.image_folder import SPLIT_NAMES
 from oddly.data.images import digest
 from oddly.data.listing import natural, storable
 from oddly.data.source import ImageSource, file_stamp
-from oddly.errors import InputError, first_few, first_line, shown
+from oddly.errors import InputError, count, first_few, first_line, shown
 from oddly.pictures import Unreadable
 from oddly.text_table import LABEL_COLUMNS
 
@@ -109,7 +109,8 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
     image, label = _find_columns(folder, splits[asked[0]])
     splits, notes = _leave_unlabelled_out(splits, label)
     parts = _sort_splits(folder, splits, options.pool_splits)
-    texts = {name: _label_texts(folder, split, label) for name, split in splits.items()}
+    used = [name for names in parts.values() for name in names]
+    texts = {name: _label_texts(folder, splits[name], label) for name in used}
     class_names = _class_names(folder, splits, label, [t for n in parts["train"] for t in texts[n]])
     train, test = (
         _join(folder, {name: splits[name] for name in names}, image, texts, class_names, options)
@@ -118,6 +119,8 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
         for kind in ("train", "test")
     )
     assert train is not None
+    if unused := [name for name in splits if name not in used]:
+        notes.append(f"splits not used: {first_few(unused)}; oddly train --pool-splits takes all")
     if len(parts["train"]) > 1:
         notes.append(f"judged together: {first_few(parts['train'])}")
     name = storable(os.path.basename(os.path.realpath(folder)))
@@ -248,7 +251,7 @@ def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
     empty = [i for i, value in enumerate(values) if _is_no_label(value)]
     if empty:
         raise InputError(
-            f"{shown(str(folder))}: {len(empty):,} rows without a label, the first is row"
+            f"{shown(str(folder))}: {count(len(empty), 'row')} without a label, the first is row"
             f" {empty[0] + 1}"
         )
     names = split.names.get(label)

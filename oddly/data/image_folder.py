@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
-from oddly.data.files import FileList, load_files
+from oddly.data.files import FileList, leave_out, load_files
 from oddly.data.images import SUFFIXES
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
@@ -34,9 +34,10 @@ NO_VAL = "val is not used, for there is a test split; oddly train --pool-splits 
 def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
     """Every image below a class folder, in natural order; the folder's name is the given label."""
     tree = _scan(os.path.realpath(root))
+    closed = _about_closed(tree, options.skip_unreadable)
     if not tree.images:
         raise InputError(f"{shown(str(root))} holds no images{_hint(tree)}")
-    notes = _about_scan(tree)
+    notes = [*closed, *_about_scan(tree)]
     parts = _find_splits(str(root), tree, notes)
     if parts is None:
         train, test, depth = tree.images, None, 0
@@ -66,6 +67,8 @@ class _Tree:
     """Suffixes of the files that are not images."""
     links: list[str] = field(default_factory=list)
     """Links that lead outside the root, or round in a circle; not followed."""
+    closed: list[str] = field(default_factory=list)
+    """Folders that cannot be read, with the reason."""
 
 
 def _scan(root: str) -> _Tree:
@@ -73,30 +76,40 @@ def _scan(root: str) -> _Tree:
     tree = _Tree()
     # (relative path, real path, real paths of the folders above and itself)
     stack: list[tuple[str, frozenset[str], str]] = [("", frozenset({root}), root)]
-    try:
-        while stack:
-            prefix, above, real = stack.pop()
-            for entry in os.scandir(os.path.join(root, prefix)):
-                if entry.name.startswith(".") or entry.name == "__MACOSX":
+    while stack:
+        prefix, above, real = stack.pop()
+        for entry in _list(root, prefix, tree):
+            if entry.name.startswith(".") or entry.name == "__MACOSX":
+                continue
+            path = prefix + entry.name
+            target = os.path.join(real, entry.name)
+            if entry.is_symlink():
+                target = os.path.realpath(target)
+                if target in above or not _is_inside(target, root) or _is_circle(entry):
+                    tree.links.append(path)
                     continue
-                path = prefix + entry.name
-                target = os.path.join(real, entry.name)
-                if entry.is_symlink():
-                    target = os.path.realpath(target)
-                    if target in above or not _is_inside(target, root) or _is_circle(entry):
-                        tree.links.append(path)
-                        continue
-                if entry.is_dir():
-                    tree.folders.append(path)
-                    stack.append((path + "/", above | {target}, target))
-                elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
-                    tree.images.append(path)
-                else:
-                    tree.others[os.path.splitext(entry.name)[1].lower() or "no suffix"] += 1
-    except OSError as error:
-        raise InputError(f"{shown(root)} cannot be read: {error}") from None
+            # Unlike the entry, isdir does not fail on a link into a folder that is closed.
+            if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():
+                tree.folders.append(path)
+                stack.append((path + "/", above | {target}, target))
+            elif os.path.splitext(entry.name)[1].lower() in SUFFIXES:
+                tree.images.append(path)
+            else:
+                tree.others[os.path.splitext(entry.name)[1].lower() or "no suffix"] += 1
     tree.images.sort(key=natural)
     return tree
+
+
+def _list(root: str, prefix: str, tree: _Tree) -> list[os.DirEntry[str]]:
+    """What lies in a folder; one below the root that cannot be read is noted in the tree."""
+    try:
+        return list(os.scandir(os.path.join(root, prefix)))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        if not prefix:
+            raise InputError(f"{shown(root)} cannot be read: {reason}") from None
+        tree.closed.append(f"{prefix} ({reason})")
+        return []
 
 
 def _is_circle(link: os.DirEntry[str]) -> bool:
@@ -211,6 +224,14 @@ def _label(root: str, paths: Sequence[str], class_names: Sequence[str], depth: i
             f" of: {first_few(unknown)}"
         )
     return FileList([path for path, _ in named], [index[name] for _, name in named])
+
+
+def _about_closed(tree: _Tree, skip: bool) -> list[str]:
+    """A note about folders that cannot be read; an error where nobody agreed to leave them out."""
+    if not tree.closed:
+        return []
+    told = f"{count(len(tree.closed), 'folder')} cannot be read: {first_few(sorted(tree.closed))}"
+    return [leave_out(told, skip)]
 
 
 def _about_scan(tree: _Tree) -> list[str]:

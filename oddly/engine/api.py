@@ -13,6 +13,7 @@ from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.resume import resumed_config
 from oddly.engine.watch import Watcher
+from oddly.engine.whereabouts import locate, name_after
 from oddly.errors import InputError, shown, unknown_name
 from oddly.methods import PRESETS
 from oddly.records import Run, config_hash
@@ -86,5 +87,5 @@ def choose_folder(config: RunConfig, out: str | Path | None) -> Path:
     """The folder asked for, or one named after data, method and settings."""
     if out is not None:
         return Path(out)
-    name = Path(config.data).name.replace(":", "-")
-    return Path("runs") / f"{name}-{config.method}-{config_hash(config.to_dict())[:8]}"
+    told = {**config.to_dict(), "data": locate(config.data)}
+    return Path("runs") / f"{name_after(config.data)}-{config.method}-{config_hash(told)[:8]}"

@@ -131,6 +131,19 @@ def method_settings(config: RunConfig) -> Mapping[str, Any]:
     return config.settings
 
 
+def data_options(config: RunConfig, progress: Progress | None = None) -> DataOptions:
+    """What the config tells a loader."""
+    return DataOptions(
+        data_dir=Path(config.data_dir) if config.data_dir else None,
+        image_size=config.image_size,
+        download=config.download,
+        skip_unreadable=config.skip_unreadable,
+        pool_splits=config.pool_splits,
+        decode=not config.frozen,
+        progress=progress,
+    )
+
+
 def prepare_data(
     config: RunConfig,
     data: LabelledData | None = None,
@@ -139,16 +152,7 @@ def prepare_data(
 ) -> LabelledData:
     """The data under the labels that training will see: replaced, then corrupted, as asked."""
     if data is None:
-        options = DataOptions(
-            data_dir=Path(config.data_dir) if config.data_dir else None,
-            image_size=config.image_size,
-            download=config.download,
-            skip_unreadable=config.skip_unreadable,
-            pool_splits=config.pool_splits,
-            decode=not config.frozen,
-            progress=progress,
-        )
-        data = load_data(config.data, options)
+        data = load_data(config.data, data_options(config, progress))
     else:
         check_data(data)
     if config.frozen and not data.train.holds_features:

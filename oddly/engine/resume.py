@@ -11,24 +11,29 @@ from typing import Any
 
 import torch
 
+from oddly.data import DATASETS
 from oddly.engine.build import Parts
 from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, RunConfig, sort_options
 from oddly.engine.stage import enter_stage
+from oddly.engine.whereabouts import locate
 from oddly.errors import InputError
 from oddly.methods import build_method
 from oddly.records import Run
 
+FILES = ("data", "data_dir", "labels", "trusted", "weights")
+"""Fields that may name a file or folder, relative to where the run was begun."""
+NO_FILES = (*DATASETS, "packaged", "pretrained")
 MOVABLE = (*MACHINE, "compile", "test_every")
 """What may differ in the middle of a run: where it runs and who watches, not what it learns."""
 
 
 def resumed_config(folder: Path, data: str | None, options: Mapping[str, Any]) -> RunConfig:
     """The run's own config; whatever is asked for besides must agree with it."""
-    saved = RunConfig.from_dict(Run(folder).config)
+    saved = _find_files(Run(folder))
     chosen, settings = sort_options(options)
     if data is not None:
-        _agree(folder, "data", locate(saved.data), locate(data))
+        chosen["data"] = data
     for name, value in chosen.items():
         if name not in MOVABLE:
             _agree(folder, name, getattr(saved, name), value)
@@ -38,17 +43,29 @@ def resumed_config(folder: Path, data: str | None, options: Mapping[str, Any]) -
     return replace(saved, **{k: v for k, v in chosen.items() if k in MOVABLE})
 
 
+def _find_files(run: Run) -> RunConfig:
+    """The run's config with its files where they are, though it was begun in another folder."""
+    saved = RunConfig.from_dict(run.config)
+    told = {name: getattr(saved, name) for name in FILES}
+    files = {k: run.find_path(v) for k, v in told.items() if _may_be_file(v)}
+    there: dict[str, Any] = {k: str(path) for k, path in files.items() if os.path.exists(path)}
+    return replace(saved, **there)
+
+
+def _may_be_file(value: Any) -> bool:
+    return isinstance(value, str) and value not in NO_FILES and not value.isdecimal()
+
+
 def _agree(folder: Path, name: str, begun_with: Any, asked: Any) -> None:
+    if name in FILES:
+        begun_with, asked = (
+            locate(each) if _may_be_file(each) else each for each in (begun_with, asked)
+        )
     if asked != begun_with:
         raise InputError(
             f"{folder} was begun with {name} = {begun_with}, not {asked}; --resume cannot change"
             " that: leave it out, or train into another --out"
         )
-
-
-def locate(data: str) -> str:
-    """A dataset's name as it is; the same file or folder, however it is spelt."""
-    return os.path.realpath(data) if os.path.exists(data) else data
 
 
 def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from oddly.errors import InputError, count
+from oddly.errors import InputError, count, shown
 from oddly.records.files import (
     TEMPORARY,
     append_row,
@@ -262,12 +262,16 @@ def check_free(path: Path, overwrite: bool) -> None:
     present = [file for file in path.glob("*") if file.suffix != TEMPORARY and file.name != LOCK]
     if present and _find_format(path) is None:
         raise InputError(f"{path} is not empty and holds no run; choose another --out")
-    if present and not overwrite and (path / "done").exists():
+    if not present or overwrite:
+        return
+    # Of what: another folder of that name may be meant, whose run is not to be replaced.
+    data = Run(path).config.get("data")
+    of = f" of {shown(str(data))}" if data else ""
+    if (path / "done").exists():
         hint = f"choose another --out or pass {OVERWRITE}"
-        raise InputError(f"{path} holds a finished run; {hint}")
-    if present and not overwrite:
-        hint = f"pass --resume (resume=True) to go on or {OVERWRITE}"
-        raise InputError(f"{path} holds an unfinished run; {hint}")
+        raise InputError(f"{path} holds a finished run{of}; {hint}")
+    hint = f"pass --resume (resume=True) to go on or {OVERWRITE}"
+    raise InputError(f"{path} holds an unfinished run{of}; {hint}")
 
 
 def _remove_run(path: Path) -> None:

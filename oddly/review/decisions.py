@@ -210,6 +210,8 @@ def _told_plainly(path: Path) -> Iterator[None]:
         if "locked" in reason:
             raise InputError(f"{path} is kept locked by another program; end that one") from None
         hint = "give a place that can be written with --decisions FILE"
+        if path.is_file():  # a new one would hold nothing of what was decided
+            hint = "copy it to a place that can be written, and name the copy with --decisions"
         raise InputError(f"{path}: {reason}; {hint}") from None
     except sqlite3.DatabaseError as error:
         hint = f"move it away to begin anew, or rescue it with: sqlite3 '{path}' .recover"

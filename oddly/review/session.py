@@ -162,6 +162,8 @@ class Session:
         elif action == "relabel":
             if label not in self.suspects.class_names:
                 raise BadRequest("no such class")
+            if label == suspect.given:
+                action = "keep"  # it is none that changes
         elif action in ACTIONS:
             label = None
         else:

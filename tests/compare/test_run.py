@@ -11,7 +11,7 @@ import pytest
 
 from oddly.compare import Plan, compare
 from oddly.compare.cell import Cell, train_cell
-from oddly.compare.run import Table
+from oddly.compare.run import Seen, Table
 from oddly.engine.watch import Watcher
 from oddly.errors import InputError
 from oddly.records import FolderBusy, Run
@@ -125,7 +125,7 @@ def test_it_holds_its_settings(tmp_path: Path) -> None:
 
 def test_what_a_run_may_take(tmp_path: Path) -> None:
     plan = Plan("synthetic", ("erm", "luo"), 1, 2, False, OPTIONS)
-    table = Table(tmp_path, plan, 1)
+    table = Table(tmp_path, plan, Seen("any"))
     assert table.expect(Cell("luo", 0)) == 0  # nobody knows yet
     compare("synthetic", ("erm",), tmp_path, seeds=1, **OPTIONS)
     table.write()
@@ -160,6 +160,25 @@ def test_the_same_folder_may_be_spelt_otherwise(
         assert done.rows[0]["runs"] == 1
     with pytest.raises(InputError, match="was begun with data = .*, not digits; choose another"):
         compare("digits", ["erm"], tmp_path / "out", seeds=1, epochs=1, device="cpu")
+
+
+def test_a_comparison_goes_on_from_elsewhere_with_the_same_images_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"seeds": 1, "epochs": 1, "device": "cpu"}
+    for place in ("here", "there"):
+        write_pictures(tmp_path / place / "photos", 20)
+    monkeypatch.chdir(tmp_path / "here")
+    compare("photos", ["erm"], tmp_path / "out", **options)
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(InputError, match="was begun with data = .*here/photos, not .*there/photos"):
+        compare("photos", ["erm", "gce"], tmp_path / "out", **options)
+    assert not (tmp_path / "out/gce-0").exists()
+    done = compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
+    assert [row["runs"] for row in done.rows] == [1, 1]
+    write_pictures(tmp_path / "here/photos", 21)
+    with pytest.raises(InputError, match="photos is not what .*out was begun with: examples or"):
+        compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
 
 
 def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:

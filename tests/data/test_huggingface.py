@@ -50,6 +50,20 @@ def test_parquet_files_as_on_the_hub(tmp_path: Path) -> None:
     assert len(pooled.train) == 4 and pooled.test is None and "together" in pooled.notes[0]
 
 
+def test_splits_that_are_not_used_are_told_of(tmp_path: Path) -> None:
+    for split in ("train", "test", "validation"):
+        write_parquet(tmp_path / f"data/{split}-0.parquet", [1, 2], ["cat", "dog"])
+    told = "splits not used: validation; oddly train --pool-splits takes all"
+    assert load(tmp_path).notes == (told,)
+    write_parquet(tmp_path / "data/validation-0.parquet", [1, 2], ["cat", None])  # no matter
+    assert load(tmp_path).notes == (told,)
+    with pytest.raises(InputError, match="1 row without a label, the first is row 2"):
+        load(tmp_path, DataOptions(image_size=4, pool_splits=True))
+    (tmp_path / "data/test-0.parquet").unlink()
+    write_parquet(tmp_path / "data/validation-0.parquet", [1], ["cat"])  # the test set, then
+    assert load(tmp_path).notes == () and load(tmp_path).test is not None
+
+
 def test_plain_bytes_and_a_column_found_by_its_type(tmp_path: Path) -> None:
     table = pa.table({"content": [png(5), png(6)], "target": [1, 0]})
     pa.parquet.write_table(table, tmp_path / "all.parquet")
@@ -99,7 +113,7 @@ def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
     pa.parquet.write_table(table, tmp_path / "broken/train.parquet")
     for name, words in (
         ("one", "one class only"),
-        ("empty", "1 rows without a label, the first is row 2"),
+        ("empty", "1 row without a label, the first is row 2"),
         ("none", "no column image; it has text, label"),
         ("cut", "cannot be read"),
         ("broken", r"2 of 2 images cannot be read: train/0 \(not an image\)"),

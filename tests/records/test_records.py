@@ -69,8 +69,12 @@ def test_write_atomic_replaces_a_file(tmp_path: Path) -> None:
 
 def test_write_atomic_on_a_full_disk_keeps_the_old_file(tmp_path: Path) -> None:
     write_atomic(tmp_path / "a", "old")
-    with file_size_limit(1000), pytest.raises(OSError):
+    with file_size_limit(1000), pytest.raises(OSError) as told:
         write_atomic(tmp_path / "a", "x" * 5000)
+    assert told.value.filename == str(tmp_path / "a")  # the system itself names none
+    with pytest.raises(OSError) as told:
+        write_atomic(tmp_path / "missing" / "a", "new")
+    assert told.value.filename == str(tmp_path / "missing" / "a")  # nor the one in the making
     assert (tmp_path / "a").read_text() == "old"
     assert files_in(tmp_path) == ["a"]
 

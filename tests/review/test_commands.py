@@ -134,6 +134,17 @@ def test_what_has_no_option_of_its_own_is_told_too(
     ]
 
 
+def test_the_command_names_the_images_from_wherever_it_is_asked(
+    oddly: Command, tmp_path: Path, photos: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(photos.parent)  # begun there, with the folder's name alone
+    run = write_run(tmp_path / "run", ["cat/0.png"], photos.name)
+    assert used(oddly, run).startswith(f"oddly train {photos.name} --labels ")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert used(oddly, run).startswith(f"oddly train {photos} --labels ")
+
+
 def test_the_next_cleaning_can_be_pasted(
     oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from oddly.errors import InputError
+from oddly.review import decisions
 from oddly.review.decisions import Decision, Decisions, Stale
 
 
@@ -178,3 +179,15 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     for path in (tmp_path / "folder", tmp_path / "nowhere" / "d.sqlite"):
         with pytest.raises(InputError, match=r"unable to open .*--decisions FILE"):
             Decisions(path)
+
+
+def test_a_file_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a folder of somebody else's: a new file would hold none of what is in this one."""
+    Decisions(path).close()
+
+    def refuse(path: Path) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("attempt to write a readonly database")
+
+    monkeypatch.setattr(decisions, "_open", refuse)
+    with pytest.raises(InputError, match="readonly database; copy it to a place .*--decisions"):
+        Decisions(path)

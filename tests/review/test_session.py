@@ -52,6 +52,13 @@ def test_what_each_action_means(session: Session) -> None:
     session.decisions.close()
 
 
+def test_to_choose_the_label_it_has_is_to_keep_it(session: Session) -> None:
+    given = session.card(0)["given"]
+    decided = session.decide(0, "relabel", given, 0)
+    assert (decided.action, decided.label) == ("keep", given)
+    session.decisions.close()
+
+
 def test_finding_the_next(session: Session) -> None:
     for rank in (0, 2, 5):
         session.decide(rank, "remove", None, 0)
