@@ -10,7 +10,7 @@ import pytest
 from oddly.compare import markdown
 from oddly.compare.table import FIGURES
 from oddly.methods import METHODS
-from tests.test_docs import ROOT, rows, stored
+from tests.test_docs import ROOT, rows, short, stored
 
 PAGE = "docs/compare.md"
 CIFAR10 = "compare_cifar10_uniform40.json"
@@ -59,6 +59,17 @@ def test_who_beats_plain_training_on_cifar10() -> None:
         "gce_truncated",
     }
     assert sum(gain > 2 for gain in gains.values()) == 16
+
+
+def test_what_the_readme_says_of_cifar10() -> None:
+    best, *_ = best_first(CIFAR10)
+    found = {row["method"]: row for row in best_first(CIFAR10)}
+    accuracy = {method: f"{row['test_accuracy']['mean']:.1f} %" for method, row in found.items()}
+    f1 = {method: short(found[method]["f1"]["mean"]) for method in ("odd", best["method"])}
+    assert (
+        f"plain training {accuracy['erm']}, ODD {accuracy['odd']} with F1 {f1['odd']}, and the best"
+        f" of {len(found)}, ELR, {accuracy['elr']} with F1 {f1['elr']}."
+    ) in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_the_curves_on_cifar10() -> None:
