@@ -198,7 +198,7 @@ def _work(
         looked = look(listed, config, folder, device, watcher.reading)
     finally:
         watcher.end()
-    write_unreadable(folder, looked.unreadable)
+    write_unreadable(folder, {**listed.closed, **looked.unreadable})
     _tell_unreadable(looked, config, folder, watcher)
     if config.labels:  # now: what is a contradiction depends on them
         looked = looked.under_labels(Path(config.labels))

@@ -50,6 +50,8 @@ class Findings:
     """What to mind before a spreadsheet opens the tables, if anything."""
     by_rule: str | None = None
     """That labels seem to have gone wrong by a rule."""
+    closed: int = 0
+    """Folders that could not be read."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -82,9 +84,11 @@ def summarise(run: Run) -> Findings:
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
     pairs = pairs.sort_values(ascending=False, kind="stable")
+    unreadable = [str(row.get("id")) for row in _rows(run, "unreadable.csv")]
+    closed = sum(name.endswith("/") for name in unreadable)
     return Findings(
         images=len(verdicts),
-        unreadable=len(_rows(run, "unreadable.csv")),
+        unreadable=len(unreadable) - closed,
         suspects=len(suspects),
         readmitted=run.summary.get("readmitted") or 0,
         estimated_noise=run.summary.get("estimated_noise"),
@@ -99,6 +103,7 @@ def summarise(run: Run) -> Findings:
         contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
         spreadsheet=about_formulas([*verdicts.id, *verdicts.given_name.cat.categories]),
         by_rule=run.summary.get("by_rule"),
+        closed=closed,
     )
 
 

@@ -22,6 +22,7 @@ from oddly.cli.app import (
     in_panel,
     say,
 )
+from oddly.errors import count
 
 if TYPE_CHECKING:
     from oddly.clean.findings import Findings
@@ -154,8 +155,9 @@ def _describe(findings: Findings) -> list[str]:
         left = "is" if findings.decided == 1 else "are"
         lines.append(f"{findings.decided:,} {many} decided by a person and {left} left alone")
     lines.append(_describe_share(findings))
-    if findings.unreadable:
-        lines.append(f"{findings.unreadable:,} images could not be read (unreadable.csv)")
+    both = ((findings.unreadable, "image"), (findings.closed, "folder"))
+    if unread := [count(number, what) for number, what in both if number]:
+        lines.append(f"{' and '.join(unread)} could not be read (unreadable.csv)")
     if findings.duplicates:
         lines.append(_describe_copies(findings))
     if findings.spreadsheet:

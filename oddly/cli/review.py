@@ -109,11 +109,15 @@ def _use_again(run: Run, table: Path) -> list[str]:
 
     `oddly train` names a folder after its settings, the table among them, by itself.
     """
+    from oddly.data import DATASETS
+    from oddly.engine.whereabouts import locate
+
     # `oddly clean` alone judges all splits together
     command = "clean" if run.config.get("pool_splits") else "train"
     data = str(run.config.get("data"))
-    if not os.path.exists(os.path.expanduser(data)) and os.path.exists(run.find_path(data)):
-        data = str(run.find_path(data))  # the run was begun in another folder than this
+    there = str(run.find_path(data))
+    if data not in DATASETS and os.path.exists(there) and locate(data) != locate(there):
+        data = there  # the run was begun in another folder than this
     words = ["oddly", command, data, "--labels", str(table)]
     if command == "clean":
         words += ["--out", str(_free_folder(run.path))]

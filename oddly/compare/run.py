@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +11,6 @@ from typing import Any
 from oddly.compare.cell import Cell, read_once, train_cell
 from oddly.compare.plan import Plan
 from oddly.compare.table import make_row
-from oddly.data import DATASETS
 from oddly.data.base import LabelledData
 from oddly.engine.api import check_outside
 from oddly.engine.build import check_early, data_options, prepare_data
@@ -20,9 +18,9 @@ from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, SEEDS, RunConfig
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.pool import run_jobs
+from oddly.engine.resume import FILES, find_files, locate_file
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
-from oddly.engine.whereabouts import locate
 from oddly.errors import InputError, count
 from oddly.methods import METHODS
 from oddly.records import Run, write_json, writing
@@ -139,12 +137,12 @@ def tell_test(config: RunConfig, data: LabelledData) -> str | None:
 
 
 def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
-    """The folder, new or begun with this very plan on these very data."""
+    """The folder, new or begun with this very plan on these examples and labels."""
     file = folder / NAME
     if file.exists():
         before = read_json(file)
         begun, asked = (_flat(each) for each in (before["plan"], plan.to_dict()))
-        begun["data"] = _begun_on(folder, before["plan"]["data"])
+        begun |= _files(folder, begun)
         for name in begun | asked:
             # More methods or seeds are welcome: what is there stays as it is.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
@@ -163,11 +161,12 @@ def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
     return folder
 
 
-def _begun_on(folder: Path, data: str) -> str:
-    """Where the data lie; runs know the folder that a relative path started from."""
-    runs = [Run(file.parent) for file in folder.glob("*/config.json")]
-    paths = [run.find_path(data) for run in runs if data not in DATASETS]
-    return locate(next((str(path) for path in paths if os.path.exists(path)), data))
+def _files(folder: Path, begun: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the plan's files lie: a run knows the folder that a relative path started from."""
+    for file in folder.glob("*/config.json"):
+        there = find_files(Run(file.parent))  # any run's: all were begun with the same
+        return {name: locate_file(getattr(there, name)) for name in FILES if name in begun}
+    return {}
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,8 +177,12 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in each.items()
     }
     top = {name: value for name, value in plan.items() if name not in ("options", "settings")}
-    flat = {**top, "data": locate(plan["data"]), **plan["options"], **settings}
-    return {name: value for name, value in flat.items() if name not in MACHINE}
+    flat = {**top, **plan["options"], **settings}
+    return {
+        name: locate_file(value) if name in FILES else value
+        for name, value in flat.items()
+        if name not in MACHINE
+    }
 
 
 def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> None:

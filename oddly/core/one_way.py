@@ -56,7 +56,7 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
     if counted <= (USUAL + by_chance) * present:
         return ()
-    # Where most classes have one, a rival need not be certain: in this one, too, it is likely.
+    # Where so many have a rival for certain, others that lean to one are likely to have it too.
     return tuple((k, int(first[k])) for k in (errors > 0).nonzero().flatten().tolist())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -90,6 +90,8 @@ class LabelledData:
     """For asymmetric noise: class k is mistaken for class confused_with[k] (k itself: never)."""
     notes: Sequence[str] = field(default_factory=tuple)
     """Lines the user should read (skipped files, classes without examples)."""
+    closed: Mapping[str, str] = field(default_factory=dict)
+    """Folders below the source that could not be read and are left out, each with the reason."""
     decided: Tensor | None = None
     """bool (N,): given labels of the training split that a person vouches for; no suspects."""
     contradicted: Tensor | None = None

@@ -7,7 +7,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
@@ -54,7 +54,8 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
         _label(str(root), test, class_names, depth) if test else None,
     )
     name = os.path.basename(os.path.realpath(root)) or str(root)
-    return load_files(storable(name), os.path.realpath(root), class_names, lists, options, notes)
+    data = load_files(storable(name), os.path.realpath(root), class_names, lists, options, notes)
+    return replace(data, closed={storable(path): why for path, why in tree.closed.items()})
 
 
 @dataclass
@@ -67,8 +68,8 @@ class _Tree:
     """Suffixes of the files that are not images."""
     links: list[str] = field(default_factory=list)
     """Links that lead outside the root, or round in a circle; not followed."""
-    closed: list[str] = field(default_factory=list)
-    """Folders that cannot be read, with the reason."""
+    closed: dict[str, str] = field(default_factory=dict)
+    """Folders that cannot be read → the reason."""
 
 
 def _scan(root: str) -> _Tree:
@@ -108,7 +109,7 @@ def _list(root: str, prefix: str, tree: _Tree) -> list[os.DirEntry[str]]:
         reason = (error.strerror or str(error)).lower()
         if not prefix:
             raise InputError(f"{shown(root)} cannot be read: {reason}") from None
-        tree.closed.append(f"{prefix} ({reason})")
+        tree.closed[prefix] = reason
         return []
 
 
@@ -230,7 +231,8 @@ def _about_closed(tree: _Tree, skip: bool) -> list[str]:
     """A note about folders that cannot be read; an error where nobody agreed to leave them out."""
     if not tree.closed:
         return []
-    told = f"{count(len(tree.closed), 'folder')} cannot be read: {first_few(sorted(tree.closed))}"
+    closed = [f"{path} ({reason})" for path, reason in sorted(tree.closed.items())]
+    told = f"{count(len(closed), 'folder')} cannot be read: {first_few(closed)}"
     return [leave_out(told, skip)]
 
 

@@ -49,7 +49,7 @@ def train(
         options = {**PRESETS[preset], **options}
     if resume:
         folder = check_resume(out, overwrite)
-        config = resumed_config(folder, name, options)
+        config = resumed_config(folder, name, options, own is not None)
         if (run := Run(folder)).is_done:
             return run
     elif name is None:

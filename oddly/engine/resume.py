@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from oddly.data import DATASETS
+from oddly.data.base import DataOptions, data_directory
 from oddly.engine.build import Parts
 from oddly.engine.checkpoint import fingerprint
 from oddly.engine.config import MACHINE, RunConfig, sort_options
@@ -28,28 +29,45 @@ MOVABLE = (*MACHINE, "compile", "test_every")
 """What may differ in the middle of a run: where it runs and who watches, not what it learns."""
 
 
-def resumed_config(folder: Path, data: str | None, options: Mapping[str, Any]) -> RunConfig:
-    """The run's own config; whatever is asked for besides must agree with it."""
-    saved = _find_files(Run(folder))
+def resumed_config(
+    folder: Path, data: str | None, options: Mapping[str, Any], own: bool = False
+) -> RunConfig:
+    """The run's own config; whatever is asked for besides must agree with it.
+
+    `own`: the data were made by the caller, and `data` is what they are called.
+    """
+    run = Run(folder)
+    saved = find_files(run)
     chosen, settings = sort_options(options)
-    if data is not None:
+    if own:
+        saved = replace(saved, data=run.config["data"])
+        _agree(folder, "data", saved.data, data)
+    elif data is not None:
         chosen["data"] = data
     for name, value in chosen.items():
         if name not in MOVABLE:
-            _agree(folder, name, getattr(saved, name), value)
+            values = getattr(saved, name), value
+            _agree(folder, name, *map(locate_file, values) if name in FILES else values)
     method, _ = build_method(saved.method, settings)
     for name in settings.keys() & saved.settings.keys():
         _agree(folder, name, saved.settings[name], getattr(method, name))
     return replace(saved, **{k: v for k, v in chosen.items() if k in MOVABLE})
 
 
-def _find_files(run: Run) -> RunConfig:
+def find_files(run: Run) -> RunConfig:
     """The run's config with its files where they are, though it was begun in another folder."""
     saved = RunConfig.from_dict(run.config)
     told = {name: getattr(saved, name) for name in FILES}
+    if saved.data in DATASETS:
+        told["data_dir"] = str(data_directory(DataOptions(data_dir=told["data_dir"])))
     files = {k: run.find_path(v) for k, v in told.items() if _may_be_file(v)}
     there: dict[str, Any] = {k: str(path) for k, path in files.items() if os.path.exists(path)}
     return replace(saved, **there)
+
+
+def locate_file(value: Any) -> Any:
+    """The real path, where a value names a file or folder."""
+    return locate(value) if _may_be_file(value) else value
 
 
 def _may_be_file(value: Any) -> bool:
@@ -57,10 +75,6 @@ def _may_be_file(value: Any) -> bool:
 
 
 def _agree(folder: Path, name: str, begun_with: Any, asked: Any) -> None:
-    if name in FILES:
-        begun_with, asked = (
-            locate(each) if _may_be_file(each) else each for each in (begun_with, asked)
-        )
     if asked != begun_with:
         raise InputError(
             f"{folder} was begun with {name} = {begun_with}, not {asked}; --resume cannot change"

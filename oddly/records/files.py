@@ -43,7 +43,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             temporary.unlink()
         # A full disk names no file, a read-only folder one that nobody has heard of.
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
-            error.filename, error.filename2 = str(path), None
+            error.filename = str(path)
+            if error.filename2 is not None:
+                del error.filename2  # set to None it would be told: "… -> None"
         raise
 
 

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from PIL import Image
 
 import oddly
 from oddly.clean import Choice, CleanWatcher
+from oddly.clean.findings import summarise
+from oddly.cli.clean import _describe
 from oddly.errors import InputError
 from oddly.records import Run
 from tests.clean.conftest import write_pictures
@@ -132,6 +135,26 @@ def test_unreadable_images_are_listed_and_may_be_skipped(photos: Path, tmp_path:
     ]
     run = oddly.clean(out=out, resume=True, skip_unreadable=True)
     assert len(run.verdicts) == 35 and "red/red3.png" not in set(run.verdicts.id)
+
+
+def test_folders_that_cannot_be_read_are_listed_too(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir = os.scandir  # root may read everything, so that a mode would refuse nobody
+
+    def refuse(path: str | Path) -> Iterator[os.DirEntry[str]]:
+        if "lost" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("oddly.data.image_folder.os.scandir", refuse)
+    (photos / "lost").mkdir()
+    (photos / "red" / "red3.png").write_bytes(b"junk")
+    run = oddly.clean(photos, tmp_path / "run", skip_unreadable=True, **QUICK)
+    assert [row["id"] for row in rows(run.path / "unreadable.csv")] == ["lost/", "red/red3.png"]
+    found = summarise(run)
+    assert (found.unreadable, found.closed) == (1, 1)
+    assert "1 image and 1 folder could not be read (unreadable.csv)" in _describe(found)
 
 
 def test_every_split_is_judged(tmp_path: Path) -> None:

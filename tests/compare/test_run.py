@@ -176,9 +176,28 @@ def test_a_comparison_goes_on_from_elsewhere_with_the_same_images_alone(
     assert not (tmp_path / "out/gce-0").exists()
     done = compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
     assert [row["runs"] for row in done.rows] == [1, 1]
+    monkeypatch.chdir(tmp_path)  # nothing to train: the plan names another path than any run
+    compare("here/photos", ["erm", "gce"], tmp_path / "out", **options)
+    monkeypatch.chdir(tmp_path / "there")
+    compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
     write_pictures(tmp_path / "here/photos", 21)
     with pytest.raises(InputError, match="photos is not what .*out was begun with: examples or"):
         compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
+
+
+def test_a_table_of_labels_may_be_spelt_otherwise_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pictures(tmp_path / "photos", 20)
+    (tmp_path / "fix.csv").write_text("id,label\nred/red0.png,blue\n")
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"seeds": 1, "epochs": 1, "device": "cpu"}
+    compare("photos", ["erm"], "out", labels="fix.csv", **options)
+    monkeypatch.chdir(tmp_path / "photos")
+    compare(".", ["erm", "gce"], "../out", labels="../fix.csv", **options)
+    (tmp_path / "photos/other.csv").write_text("id,label\nred/red1.png,blue\n")
+    with pytest.raises(InputError, match="was begun with labels = .*fix.csv, not .*other.csv"):
+        compare(".", ["erm", "gce"], "../out", labels="other.csv", **options)
 
 
 def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:

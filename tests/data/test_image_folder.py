@@ -254,6 +254,7 @@ def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert data.class_names == ["a", "b"] and data.notes[0].endswith(
         "(permission denied); left out"
     )
+    assert data.closed == {"lost+found/": "permission denied"}
     with pytest.raises(InputError, match=r"lost\+found cannot be read: permission denied$"):
         load(root / "lost+found", DataOptions(skip_unreadable=True))
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import oddly
 from oddly.clean.api import choose_out
+from oddly.data.synthetic import synthetic
 from oddly.engine import checkpoint
 from oddly.engine.api import choose_folder
 from oddly.engine.config import RunConfig
+from oddly.engine.resume import resumed_config
 from oddly.engine.whereabouts import locate, name_after
 from oddly.errors import InputError
+from oddly.records import write_json
 from tests.clean.conftest import write_pictures
 from tests.interrupt import StopAfter
 
@@ -57,6 +61,34 @@ def test_another_folder_of_that_name_is_told_of(here: Path) -> None:
     oddly.clean("photos", epochs=1, device="cpu")
     with pytest.raises(InputError, match=f"holds a finished run of {here}/photos; choose another"):
         oddly.clean("../there/photos", epochs=1, device="cpu")
+
+
+def test_data_of_ones_own_go_by_their_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though a folder of that name lies where the run was begun."""
+    monkeypatch.setattr(checkpoint, "SECONDS_BETWEEN", 0.0)
+    data = replace(synthetic(3, 20, 8), name="photos")
+    with pytest.raises(KeyboardInterrupt):
+        oddly.train(data, "run", watcher=StopAfter(1), epochs=2, method="erm")
+    monkeypatch.chdir("../there")
+    with pytest.raises(InputError, match="was begun with data = photos, not pictures"):
+        oddly.train(replace(data, name="pictures"), "../here/run", resume=True)
+    run = oddly.train(data, "../here/run", resume=True)
+    assert [row["epoch"] for row in run.metrics] == [1, 2]
+
+
+def test_official_data_are_found_where_a_run_was_begun(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("data").mkdir()
+    environment = {"folder": str(here)}
+    for folder, data in (("run", "cifar10"), ("own", "photos")):
+        Path(folder).mkdir()
+        write_json(here / folder / "config.json", {**RunConfig(data).to_dict(), "format": 1})
+        write_json(here / folder / "environment.json", environment)
+    monkeypatch.chdir("../there")
+    assert resumed_config(here / "run", None, {}).data_dir == str(here / "data")
+    assert resumed_config(here / "run", None, {"data_dir": "x"}).data_dir == "x"
+    assert resumed_config(here / "own", None, {}).data_dir is None
 
 
 def test_a_run_goes_on_from_elsewhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

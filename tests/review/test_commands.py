@@ -140,9 +140,12 @@ def test_the_command_names_the_images_from_wherever_it_is_asked(
     monkeypatch.chdir(photos.parent)  # begun there, with the folder's name alone
     run = write_run(tmp_path / "run", ["cat/0.png"], photos.name)
     assert used(oddly, run).startswith(f"oddly train {photos.name} --labels ")
-    (tmp_path / "elsewhere").mkdir()
+    digits = write_run(tmp_path / "digits-run", ["0"], "digits")
+    for other in (f"elsewhere/{photos.name}", "digits"):  # which are not meant
+        (tmp_path / other).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert used(oddly, run).startswith(f"oddly train {photos} --labels ")
+    assert used(oddly, digits).startswith("oddly train digits --labels ")
 
 
 def test_the_next_cleaning_can_be_pasted(
