@@ -87,3 +87,16 @@ class _only_one:
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
+
+
+@pytest.fixture
+def lost_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Folders with "lost" in their path cannot be listed."""
+    scandir = os.scandir  # root may read everything, so that a mode would refuse nobody
+
+    def refuse(path: str | Path) -> Iterator[os.DirEntry[str]]:
+        if "lost" in str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr("oddly.data.image_folder.os.scandir", refuse)

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -137,17 +136,8 @@ def test_unreadable_images_are_listed_and_may_be_skipped(photos: Path, tmp_path:
     assert len(run.verdicts) == 35 and "red/red3.png" not in set(run.verdicts.id)
 
 
-def test_folders_that_cannot_be_read_are_listed_too(
-    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scandir = os.scandir  # root may read everything, so that a mode would refuse nobody
-
-    def refuse(path: str | Path) -> Iterator[os.DirEntry[str]]:
-        if "lost" in str(path):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr("oddly.data.image_folder.os.scandir", refuse)
+@pytest.mark.usefixtures("lost_is_closed")
+def test_folders_that_cannot_be_read_are_listed_too(photos: Path, tmp_path: Path) -> None:
     (photos / "lost").mkdir()
     (photos / "red" / "red3.png").write_bytes(b"junk")
     run = oddly.clean(photos, tmp_path / "run", skip_unreadable=True, **QUICK)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -237,16 +236,9 @@ def test_unreadable_images_are_left_out_when_asked(tmp_path: Path, limit: int) -
     assert data.mean == pytest.approx((1 / 255,) * 3) and data.std == pytest.approx((1 / 255,) * 3)
 
 
-def test_folders_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("lost_is_closed")
+def test_folders_that_cannot_be_read(tmp_path: Path) -> None:
     root = tree(tmp_path, "a/1.png", "b/1.png", "lost+found/x.png")
-    scandir = os.scandir  # root may read everything, so that a mode would refuse nobody
-
-    def refuse(path: str | Path) -> Iterator[os.DirEntry[str]]:
-        if "lost" in str(path):
-            raise PermissionError(13, "Permission denied", str(path))
-        return scandir(path)
-
-    monkeypatch.setattr("oddly.data.image_folder.os.scandir", refuse)
     told = r"1 folder cannot be read: lost\+found/ \(permission denied\); use --skip-unreadable"
     with pytest.raises(InputError, match=f"^{told}"):
         load(root)
