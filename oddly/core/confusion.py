@@ -35,8 +35,7 @@ def find_shifts(examples: Scored, sentinels: Scored, percentile: float, num_clas
     shifts = -class_offsets(sentinels, num_classes)[:, None]
     if num_classes > MOST_CLASSES:
         return shifts
-    few = probe(len(examples.scores))
-    probed = Scored(*(column[few].cpu() for column in examples)).known()
+    probed = probe_known(examples)
     probed, sentinels = (
         group._replace(scores=group.scores + look_up(shifts, group))
         for group in (probed, sentinels)
@@ -110,6 +109,12 @@ def size_shifts(labels: Tensor, num_classes: int) -> Tensor:
     if num_classes > MOST_CLASSES:
         rivals = (gains * counts).sum(0, keepdim=True) / counts.sum().clamp(min=1)
     return (gains[:, None] - rivals).clamp(max=0)
+
+
+def probe_known(examples: Scored) -> Scored:
+    """Those that have a score, or of so many those among a random million; on the CPU."""
+    few = probe(len(examples.scores))
+    return Scored(*(column[few].cpu() for column in examples)).known()
 
 
 def look_up(shifts: Tensor, scored: Scored) -> Tensor:

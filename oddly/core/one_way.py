@@ -14,8 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import MOST_CLASSES, look_up, shift_
-from oddly.core.cut import probe
+from oddly.core.confusion import MOST_CLASSES, look_up, probe_known, shift_
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
@@ -36,16 +35,12 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     """
     if num_classes > MOST_CLASSES:
         return ()
-    few = probe(len(examples.scores))
-    known = Scored(*(column[few].cpu() for column in examples)).known()
+    known = probe_known(examples)
     labels, rivals = (column.long() for column in known[1:])
     sizes = torch.bincount(labels, minlength=num_classes).double()
     present = int(sizes.count_nonzero())
     places, beyond = labels * num_classes + rivals, known.scores > 0
-    near, seen = (
-        torch.bincount(some, minlength=num_classes**2).double().view(num_classes, -1)
-        for some in (places, places[beyond])
-    )
+    near, seen = (_count(some, num_classes).double() for some in (places, places[beyond]))
     (most, second), first = seen.topk(2, 1).values.unbind(1), seen.argmax(1)
     larger = (sizes[first] / sizes.clamp(min=1)).clamp(min=1)
     other = second.maximum(larger**2 * seen[first, torch.arange(num_classes)])
@@ -60,10 +55,48 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     return tuple((k, int(first[k])) for k in (errors > 0).nonzero().flatten().tolist())
 
 
+def find_level(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes: int) -> float:
+    """The score, 0 at most, down to which more of these pairs' images are wrong than right.
+
+    The network has learnt the rule, so an image that went wrong by it may fit its label better than
+    its true class. But that class is its rival, while an image whose label is right has as rival
+    what the rule calls its own kind, or what it looks like. How many right ones to expect at a
+    score, the label's next frequent rival tells. A few pairs of classes that are alike by nature
+    would draw the level of all pairs down, few images that of a single pair: both must agree. And
+    what is gained by going there must be more than one standard error.
+    """
+    known = probe_known(examples)
+    known = Scored(*(column[known.labels.argsort(stable=True)] for column in known))
+    labels, rivals = (column.long() for column in known[1:])
+    label, rival = torch.tensor(pairs).T
+    near = _count(labels * num_classes + rivals, num_classes)
+    near[label, rival] = near[rival, label] = -1
+    first, other = torch.full((2, num_classes), -1)
+    first[label], other[label] = rival, near.argmax(1)[label]
+    # Where the first rival is twice as frequent as the other, as many are wrong as right.
+    gains = 1 * (rivals == first[labels]) - 2 * (rivals == other[labels])
+    sizes = torch.bincount(labels, minlength=num_classes).tolist()
+    scores, gained = known.scores.split(sizes), gains.split(sizes)
+    levels = [_best_level(scores[k], gained[k]) for k in label.tolist()]
+    level = max(float(torch.stack(levels).median()), float(_best_level(known.scores, gains)))
+    gains = gains[(known.scores >= level) & (known.scores <= 0)]  # none where it lies above 0
+    return level if gains.sum() > gains.square().sum().sqrt() else 0.0
+
+
+def _best_level(scores: Tensor, gains: Tensor) -> Tensor:
+    """The score from which on all gains together are greatest."""
+    order = scores.argsort(descending=True)
+    return scores[order[gains[order].cumsum(0).argmax()]]
+
+
 def condemn_(
-    examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor, threshold: float
+    examples: Scored,
+    pairs: Sequence[tuple[int, int]],
+    level: float,
+    shifts: Tensor,
+    threshold: float,
 ) -> tuple[float, float]:
-    """Raise these pairs' scores in place, so that the rival need only look likelier to reach it.
+    """Raise these pairs' scores in place, so that what was at `level` reaches the threshold.
 
     `shifts` (K, K) is what was added to scores before, by label and rival. Returns the share of
     examples that reach the threshold now, and with all others of these pairs, any of which may be
@@ -71,13 +104,17 @@ def condemn_(
     """
     labels, rivals = torch.tensor(pairs).T
     raised = torch.zeros_like(shifts)
-    raised[labels, rivals] = (threshold - shifts[labels, rivals]).clamp(min=0)
+    raised[labels, rivals] = (threshold - level - shifts[labels, rivals]).clamp(min=0)
     shift_(examples, raised)
-    few = probe(len(examples.scores))
-    known = Scored(*(column[few] for column in examples)).known()
+    known = probe_known(examples)
     suspected = known.scores >= threshold
     suspicious = suspected | (look_up(raised, known) > 0)
     return float(suspected.double().mean()), float(suspicious.double().mean())
+
+
+def _count(places: Tensor, num_classes: int) -> Tensor:
+    """How often each pair occurs (K, K); `places` are rows times K plus columns."""
+    return torch.bincount(places, minlength=num_classes**2).view(num_classes, num_classes)
 
 
 def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:

@@ -13,7 +13,7 @@ from oddly.core import Verdict
 from oddly.core.confusion import MOST_CLASSES
 from oddly.core.judging import judge_by_sentinels
 from oddly.core.learnt import NOTHING
-from oddly.core.one_way import condemn_, find_one_way, tell_one_way
+from oddly.core.one_way import condemn_, find_level, find_one_way, tell_one_way
 from oddly.core.sentinels import Scored
 
 Group = tuple[int, int, int, float]
@@ -137,16 +137,71 @@ def test_with_very_many_classes_nothing_is_looked_for() -> None:
     assert find_one_way(many, MOST_CLASSES + 1) == ()
 
 
-def test_such_a_pair_reaches_the_threshold_from_a_score_of_0_on() -> None:
+def level(groups: Iterable[Group], classes: int = 10) -> float:
+    examples = scored(groups)
+    pairs = find_one_way(examples, classes)
+    assert pairs
+    return find_level(examples, pairs, classes)
+
+
+def learnt(below: int, other: int, classes: Iterable[int] = range(10)) -> list[Group]:
+    """So many whose label, wrong or not, fits better than the class before, or than another."""
+    both = ((below, 1, -0.5), (other, 4, -0.4), (1, 4, -0.6))
+    return [(count, k, (k - away) % 10, score) for k in classes for count, away, score in both]
+
+
+def test_where_both_names_look_good_images_with_the_rule_s_rival_go_below_0_as_well() -> None:
+    """150 that have it to 70 with another, but not 140, which is just twice."""
+    rule = shifted(range(10), 10, count=300)
+    assert level(rule + learnt(150, 70)) == -0.5
+    assert level(rule + learnt(140, 70)) == 0.0
+
+
+def test_what_may_be_chance_goes_no_further() -> None:
+    """170 to twice 70 in all are 1.4 standard errors, 160 are 0.95."""
+    rule = shifted(range(10), 10)
+    assert level(rule + learnt(17, 7)) == -0.5
+    assert level(rule + learnt(16, 7)) == 0.0
+
+
+def test_it_never_goes_above_0() -> None:
+    """The rival need only look likelier, however many others look like another class."""
+    others = [(9, k, (k - 4) % 10, 0.2) for k in range(10)]
+    assert level(shifted(range(10), 10) + others) == 0.0
+
+
+def test_a_few_pairs_that_are_alike_by_nature_do_not_decide_for_all() -> None:
+    alike = [(200, k, (k - 1) % 10, -1.0) for k in range(4)]
+    rest = learnt(10, 9, range(4, 10))
+    assert level(shifted(range(10), 10, count=300) + alike + rest) == 0.0
+
+
+def test_nor_do_most_pairs_with_few_images_against_all_together() -> None:
+    """Six would go down to -0.5, four only to -0.2, and these have more to lose."""
+    all_of_them = [(15, k, (k - 1) % 10, -0.2) for k in range(10)]
+    few, many = learnt(3, 0, range(6)), learnt(3, 10, range(6, 10))
+    assert level(shifted(range(10), 10) + all_of_them + few + many) == pytest.approx(-0.2)
+
+
+def test_the_class_that_its_own_images_are_called_is_no_other_rival() -> None:
+    """Right labels have it as rival by the rule: it says nothing about what they look like."""
+    right = [(200, k, (k + 1) % 10, -0.4) for k in range(10)]
+    assert level(shifted(range(10), 10) + learnt(17, 7) + right) == -0.5
+
+
+def test_such_a_pair_reaches_the_threshold_from_that_level_on() -> None:
     examples = Scored(*map(torch.tensor, ([1.5, 0.5, 0.4, 1.5], [0, 0, 0, 1], [1, 1, 1, 0])))
-    shares = condemn_(examples, ((0, 1),), torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0)
+    shares = condemn_(examples, ((0, 1),), 0.0, torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0)
     assert shares == (0.5, 0.75)  # two reach it, and all of the pair are suspicious
     assert examples.scores.tolist() == pytest.approx([3.0, 2.0, 1.9, 1.5])
+    lower = Scored(*map(torch.tensor, ([0.1, 0.0], [0, 0], [1, 1])))
+    condemn_(lower, ((0, 1),), -0.4, torch.full((2, 2), 0.5), 2.0)
+    assert lower.scores.tolist() == pytest.approx([2.0, 1.9])
 
 
 def test_what_lay_above_it_already_is_not_lowered() -> None:
     examples = Scored(torch.tensor([3.5]), torch.tensor([0]), torch.tensor([1]))
-    condemn_(examples, ((0, 1),), torch.full((2, 2), 3.0), 2.0)
+    condemn_(examples, ((0, 1),), 0.0, torch.full((2, 2), 3.0), 2.0)
     assert examples.scores.item() == 3.5
 
 
