@@ -139,7 +139,7 @@ def test_the_other_rivals_of_whole_runs() -> None:
     folds = [detected(case, "predicted") for case in (*missing, "cifar10-instance-20")]
     f1 = sorted(f"{each['f1']:.2f}".lstrip("0") for each in folds)
     best = short(max(each["best_f1"] for each in folds))
-    assert f"had F1 {f1[0]} to {f1[-1]}, and no cut on its ranking more than {best}." in page
+    assert f"had F1 {f1[0]} to {f1[-1]}, and no cut on that ranking more than {best}." in page
 
 
 @pytest.mark.parametrize(
@@ -231,6 +231,10 @@ def test_what_it_costs_on_a_gpu() -> None:
     assert f"sentinels took {cost['ratio']:.3f} (`oddly/results" in words
     assert f"in turn, says {cost['interleaved_ratio']:.3f}," in words
     assert f"{cost['observe_microseconds']:.0f} µs in each step" in words
+    verdict = cost["prune_milliseconds"]
+    share = cost["rounds"] * verdict / 1_000 / cost["denoise_seconds"]
+    assert f"{verdict:.0f} ms for the verdict, which is five sixths of it" in words
+    assert share == pytest.approx(5 / 6, abs=0.02)
     speed = stored("throughput_wrn_28_10.json")
     table = rows("docs/reproduce.md", "| | images/s |")
     shown = [speed["images_per_second"], speed["dataloader_images_per_second"]]

@@ -47,3 +47,9 @@ def test_the_constants() -> None:
     assert "three tenths by two standard errors" in SECTION
     needed = [int(k * USUAL + 2 * (k * USUAL * (1 - USUAL)) ** 0.5) + 1 for k in (10, 100)]
     assert f"({needed[0]} of 10, {needed[1]} of 100)" in SECTION
+
+
+def test_how_many_classes_it_names_in_whole_trainings() -> None:
+    runs = [stored(f"detection/cifar100-asymmetric-{rate}--odd--seed0.json") for rate in (20, 40)]
+    named = [len(run["jobs"][0]["one_way"]) for run in runs]
+    assert f"where it names {named[0]} and {named[1]} classes" in SECTION

@@ -13,7 +13,7 @@ from oddly.core.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
 from oddly.core.learnt import NOTHING, contrast, contrast_needed, trust
-from oddly.core.one_way import condemn_, find_level, find_one_way
+from oddly.core.one_way import condemn_, find_levels, find_one_way
 from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import Scored, check_observed
@@ -113,7 +113,7 @@ def _cut_(
     believed, named = trust(learnt, needed), percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
     one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
-    level = find_level(examples, one_way, num_classes) if one_way else 0.0  # before any shift
+    levels = find_levels(examples, one_way, num_classes) if one_way else None  # before any shift
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     shifts = find_shifts(examples, sentinels, usual, num_classes)
     shifted = sentinels.scores + look_up(shifts, sentinels)
@@ -127,8 +127,8 @@ def _cut_(
     )
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))
-    if one_way:
-        rate, most = condemn_(examples, one_way, level, shifts, threshold)
+    if levels is not None:
+        rate, most = condemn_(examples, one_way, levels, shifts, threshold)
         rates = rate, rates[1], max(rates[2], most)
     return Cut(threshold, percentile, random, rates, one_way)
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.confusion import MOST_CLASSES, look_up, probe_known, shift_
+from oddly.core.cut import SHALLOW, VALLEY_GRID
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
@@ -55,31 +56,49 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     return tuple((k, int(first[k])) for k in (errors > 0).nonzero().flatten().tolist())
 
 
-def find_level(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes: int) -> float:
-    """The score, 0 at most, down to which more of these pairs' images are wrong than right.
+def find_levels(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes: int) -> Tensor:
+    """Of each pair the score, 0 at most, down to which more of its images are wrong than right.
 
     The network has learnt the rule, so an image that went wrong by it may fit its label better than
     its true class. But that class is its rival, while an image whose label is right has as rival
     what the rule calls its own kind, or what it looks like. How many right ones to expect at a
-    score, the label's next frequent rival tells. A few pairs of classes that are alike by nature
-    would draw the level of all pairs down, few images that of a single pair: both must agree. And
-    what is gained by going there must be more than one standard error.
+    score, the label's next frequent rival tells, where there is one. One level serves all pairs
+    most of whose images are beyond their rival: others may just be alike, and stay at 0.
     """
     known = probe_known(examples)
     known = Scored(*(column[known.labels.argsort(stable=True)] for column in known))
     labels, rivals = (column.long() for column in known[1:])
+    places = labels * num_classes + rivals
+    near, seen = (_count(some, num_classes) for some in (places, places[known.scores > 0]))
     label, rival = torch.tensor(pairs).T
-    near = _count(labels * num_classes + rivals, num_classes)
-    near[label, rival] = near[rival, label] = -1
-    first, other = torch.full((2, num_classes), -1)
-    first[label], other[label] = rival, near.argmax(1)[label]
+    others = near.index_put((label, rival), torch.tensor(-1))
+    others[rival, label] = -1
+    frequent, other = others.max(1)
+    telling = (seen[label, rival] > MOSTLY * near[label, rival]) & (frequent[label] > 0)
+    levels = torch.zeros(len(pairs))
+    if not telling.any():
+        return levels
+    first = torch.full((num_classes,), -1).index_put((label[telling],), rival[telling])
+    other = other.where(first >= 0, -1)
+    by_rule = rivals == first[labels]
     # Where the first rival is twice as frequent as the other, as many are wrong as right.
-    gains = 1 * (rivals == first[labels]) - 2 * (rivals == other[labels])
-    sizes = torch.bincount(labels, minlength=num_classes).tolist()
-    scores, gained = known.scores.split(sizes), gains.split(sizes)
-    levels = [_best_level(scores[k], gained[k]) for k in label.tolist()]
-    level = max(float(torch.stack(levels).median()), float(_best_level(known.scores, gains)))
-    gains = gains[(known.scores >= level) & (known.scores <= 0)]  # none where it lies above 0
+    gains = by_rule.long() - 2 * (rivals == other[labels])
+    level = _common_level(known, gains, label[telling], num_classes)
+    levels[telling] = _stop_in_valley(known.scores[by_rule], level)
+    return levels
+
+
+def _common_level(scored: Scored, gains: Tensor, labels: Tensor, num_classes: int) -> float:
+    """Where `gains` (N,) are greatest, of examples in the order of their labels; 0 if by chance.
+
+    A few pairs of classes that are alike by nature would draw the level of all pairs down, few
+    images that of a single pair: of all pairs' and the median pair's the higher counts.
+    """
+    sizes = torch.bincount(scored.labels.long(), minlength=num_classes).tolist()
+    scores, gained = scored.scores.split(sizes), gains.split(sizes)
+    own = torch.stack([_best_level(scores[k], gained[k]) for k in labels.tolist()])
+    level = max(float(own.median()), float(_best_level(scored.scores, gains)))
+    gains = gains[(scored.scores >= level) & (scored.scores <= 0)]  # none where it lies above 0
     return level if gains.sum() > gains.square().sum().sqrt() else 0.0
 
 
@@ -89,14 +108,34 @@ def _best_level(scores: Tensor, gains: Tensor) -> Tensor:
     return scores[order[gains[order].cumsum(0).argmax()]]
 
 
+def _stop_in_valley(scores: Tensor, level: float) -> float:
+    """The emptiest place above the level, where images of these pairs grow more numerous below it.
+
+    Classes in a row are alike to their neighbours on both sides, so that right ones have the rule's
+    rival as often as any other: they make a hill of their own.
+    """
+    if level >= 0:
+        return 0.0
+    ordered = scores.float().sort().values
+    width = max(float(scores[scores > 0].median()) / 4, -level / VALLEY_GRID)
+    grid = torch.linspace(0, level, VALLEY_GRID)
+    above, below = (torch.searchsorted(ordered, grid + step) for step in (width, -width))
+    density = (above - below).double()
+    emptiest = density.cummin(0).values
+    rises = density > emptiest / SHALLOW + CERTAIN * emptiest.sqrt()
+    if not rises.any():
+        return level
+    return float(grid[density[: int(rises.int().argmax())].argmin()])
+
+
 def condemn_(
     examples: Scored,
     pairs: Sequence[tuple[int, int]],
-    level: float,
+    levels: Tensor,
     shifts: Tensor,
     threshold: float,
 ) -> tuple[float, float]:
-    """Raise these pairs' scores in place, so that what was at `level` reaches the threshold.
+    """Raise these pairs' scores in place, so that what was at its level reaches the threshold.
 
     `shifts` (K, K) is what was added to scores before, by label and rival. Returns the share of
     examples that reach the threshold now, and with all others of these pairs, any of which may be
@@ -104,7 +143,7 @@ def condemn_(
     """
     labels, rivals = torch.tensor(pairs).T
     raised = torch.zeros_like(shifts)
-    raised[labels, rivals] = (threshold - level - shifts[labels, rivals]).clamp(min=0)
+    raised[labels, rivals] = (threshold - levels - shifts[labels, rivals]).clamp(min=0)
     shift_(examples, raised)
     known = probe_known(examples)
     suspected = known.scores >= threshold

@@ -13,7 +13,7 @@ from oddly.core import Verdict
 from oddly.core.confusion import MOST_CLASSES
 from oddly.core.judging import judge_by_sentinels
 from oddly.core.learnt import NOTHING
-from oddly.core.one_way import condemn_, find_level, find_one_way, tell_one_way
+from oddly.core.one_way import condemn_, find_levels, find_one_way, tell_one_way
 from oddly.core.sentinels import Scored
 
 Group = tuple[int, int, int, float]
@@ -137,11 +137,21 @@ def test_with_very_many_classes_nothing_is_looked_for() -> None:
     assert find_one_way(many, MOST_CLASSES + 1) == ()
 
 
-def level(groups: Iterable[Group], classes: int = 10) -> float:
+def levels(groups: Iterable[Group], classes: int = 10) -> list[float]:
     examples = scored(groups)
     pairs = find_one_way(examples, classes)
     assert pairs
-    return find_level(examples, pairs, classes)
+    return find_levels(examples, pairs, classes).tolist()
+
+
+def level(groups: Iterable[Group], classes: int = 10) -> float:
+    (common,) = set(levels(groups, classes))
+    return common
+
+
+def rule(count: int = 20) -> list[Group]:
+    """Far beyond their rivals, so that a gap of a half between images is none."""
+    return shifted(range(10), 10, count, score=2.0)
 
 
 def learnt(below: int, other: int, classes: Iterable[int] = range(10)) -> list[Group]:
@@ -152,56 +162,82 @@ def learnt(below: int, other: int, classes: Iterable[int] = range(10)) -> list[G
 
 def test_where_both_names_look_good_images_with_the_rule_s_rival_go_below_0_as_well() -> None:
     """150 that have it to 70 with another, but not 140, which is just twice."""
-    rule = shifted(range(10), 10, count=300)
-    assert level(rule + learnt(150, 70)) == -0.5
-    assert level(rule + learnt(140, 70)) == 0.0
+    assert level(rule(300) + learnt(150, 70)) == -0.5
+    assert level(rule(300) + learnt(140, 70)) == 0.0
 
 
 def test_what_may_be_chance_goes_no_further() -> None:
     """170 to twice 70 in all are 1.4 standard errors, 160 are 0.95."""
-    rule = shifted(range(10), 10)
-    assert level(rule + learnt(17, 7)) == -0.5
-    assert level(rule + learnt(16, 7)) == 0.0
+    assert level(rule() + learnt(17, 7)) == -0.5
+    assert level(rule() + learnt(16, 7)) == 0.0
 
 
-def test_it_never_goes_above_0() -> None:
+def test_no_level_lies_above_0() -> None:
     """The rival need only look likelier, however many others look like another class."""
     others = [(9, k, (k - 4) % 10, 0.2) for k in range(10)]
-    assert level(shifted(range(10), 10) + others) == 0.0
+    assert level(rule() + others) == 0.0
 
 
-def test_a_few_pairs_that_are_alike_by_nature_do_not_decide_for_all() -> None:
-    alike = [(200, k, (k - 1) % 10, -1.0) for k in range(4)]
-    rest = learnt(10, 9, range(4, 10))
-    assert level(shifted(range(10), 10, count=300) + alike + rest) == 0.0
+@pytest.mark.parametrize(("alike", "expected"), [(4, 0.0), (6, -0.5)])
+def test_a_few_pairs_that_are_alike_by_nature_do_not_decide_for_all(
+    alike: int, expected: float
+) -> None:
+    """All pairs together would go down to -0.5 either way."""
+    many, few = learnt(100, 0, range(alike)), learnt(10, 9, range(alike, 10))
+    assert level(rule(300) + many + few) == expected
 
 
 def test_nor_do_most_pairs_with_few_images_against_all_together() -> None:
     """Six would go down to -0.5, four only to -0.2, and these have more to lose."""
     all_of_them = [(15, k, (k - 1) % 10, -0.2) for k in range(10)]
     few, many = learnt(3, 0, range(6)), learnt(3, 10, range(6, 10))
-    assert level(shifted(range(10), 10) + all_of_them + few + many) == pytest.approx(-0.2)
+    assert level(rule() + all_of_them + few + many) == pytest.approx(-0.2)
 
 
 def test_the_class_that_its_own_images_are_called_is_no_other_rival() -> None:
     """Right labels have it as rival by the rule: it says nothing about what they look like."""
     right = [(200, k, (k + 1) % 10, -0.4) for k in range(10)]
-    assert level(shifted(range(10), 10) + learnt(17, 7) + right) == -0.5
+    assert level(rule() + learnt(17, 7) + right) == -0.5
+
+
+def test_a_pair_that_only_leans_to_its_rival_stays_at_0() -> None:
+    """Most of its images lie below 0: the two may just be alike. So does a class without a pair."""
+    leaning = [(10, 9, 8, 2.0), (40, 9, 8, -0.5), (5, 9, 5, -0.4)]
+    nine = shifted(range(1, 9), 10, score=2.0) + learnt(17, 7, range(1, 9))
+    assert levels(nine + leaning + [(30, 0, 4, -3.0)]) == [-0.5] * 8 + [0.0]
+
+
+def test_where_no_other_rival_can_tell_nothing_goes_below_0() -> None:
+    both = [(17, k, (k - 1) % 10, -0.5) for k in range(10)]
+    assert level(rule() + both) == 0.0
+    three = [(n, k, (k - 1) % 3, score) for k in range(3) for n, score in ((60, 2.0), (17, -0.5))]
+    assert level(three, 3) == 0.0  # the third is what its own images are called
+
+
+def test_it_stops_where_right_labels_make_a_hill_of_their_own() -> None:
+    """Classes in a row: at -3 as many have the rule's rival as another class beside them."""
+    slope = [(n, k, (k - 1) % 10, -at) for k in range(10) for n, at in ((9, 0.5), (4, 1), (1, 1.5))]
+    hill = [(30, k, (k - 1) % 10, -3.0) for k in range(10)]
+    other = [(1, k, (k - 4) % 10, -0.1) for k in range(10)]
+    assert level(rule(50) + slope + other) == -1.5
+    assert -2.5 < level(rule(50) + slope + other + hill) <= -1.5
 
 
 def test_such_a_pair_reaches_the_threshold_from_that_level_on() -> None:
     examples = Scored(*map(torch.tensor, ([1.5, 0.5, 0.4, 1.5], [0, 0, 0, 1], [1, 1, 1, 0])))
-    shares = condemn_(examples, ((0, 1),), 0.0, torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0)
+    shares = condemn_(
+        examples, ((0, 1),), torch.zeros(1), torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0
+    )
     assert shares == (0.5, 0.75)  # two reach it, and all of the pair are suspicious
     assert examples.scores.tolist() == pytest.approx([3.0, 2.0, 1.9, 1.5])
     lower = Scored(*map(torch.tensor, ([0.1, 0.0], [0, 0], [1, 1])))
-    condemn_(lower, ((0, 1),), -0.4, torch.full((2, 2), 0.5), 2.0)
+    condemn_(lower, ((0, 1),), torch.tensor([-0.4]), torch.full((2, 2), 0.5), 2.0)
     assert lower.scores.tolist() == pytest.approx([2.0, 1.9])
 
 
 def test_what_lay_above_it_already_is_not_lowered() -> None:
     examples = Scored(torch.tensor([3.5]), torch.tensor([0]), torch.tensor([1]))
-    condemn_(examples, ((0, 1),), 0.0, torch.full((2, 2), 3.0), 2.0)
+    condemn_(examples, ((0, 1),), torch.zeros(1), torch.full((2, 2), 3.0), 2.0)
     assert examples.scores.item() == 3.5
 
 
