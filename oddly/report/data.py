@@ -132,7 +132,9 @@ class RunPage:
         settings = run.config.get("settings")
         chosen = isinstance(settings, dict) and settings.get("prune_after") is not None
         truth_known = judged is not None and judged.truth_known
-        can_tell, cannot_tell = tell_limits(bool(rule), truth_known, run.summary.get("rule"))
+        can_tell, cannot_tell = tell_limits(
+            bool(rule), truth_known, run.summary.get("rule"), run.by_rule is not None
+        )
         unit, units = name_scores(run.counterfactual, verdicts)
         return cls(
             title=cut(str(said.get("data") or "unnamed data")),

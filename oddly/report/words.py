@@ -79,9 +79,12 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
 
 
 def tell_limits(
-    judged: bool, truth_known: bool, rule: str | None = None
+    judged: bool, truth_known: bool, rule: str | None = None, by_rule: bool = False
 ) -> tuple[list[str], list[str]]:
-    """What the verdict can tell, and what it cannot; `rule`: that of a method other than ODD."""
+    """What the verdict can tell, and what it cannot; `rule`: that of a method other than ODD.
+
+    `by_rule`: labels were found that went wrong by one.
+    """
     no_proof = "It is no proof. Hard, rare and unusual images are suspected too: look at them."
     worst_first = "The worst come first, so a short look from the top finds the most errors."
     truth = "True labels are known here, for scoring only; training did not see them."
@@ -94,14 +97,16 @@ def tell_limits(
             ["Which labels are wrong. Plain training learns wrong labels by heart in the end."],
         )
     can = [
-        "A suspect is an image whose label looked no better to the network than a random label.",
+        "A suspect is an image whose label looked no better to the network than a random label"
+        f"{', or that was labelled by the rule above' if by_rule else ''}.",
         worst_first,
         "The suggested label is what the trained network says; it has not trained on suspects.",
     ]
     cannot = [
         no_proof,
         "Systematic confusions, one class labelled as another, hide better than random errors.",
-        "The estimated noise counts labels that look random, and no others.",
+        f"The estimated noise counts labels that look random{' or follow that rule' * by_rule}, and"
+        " no others.",
     ]
     if truth_known:
         can.append(truth)

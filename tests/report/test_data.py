@@ -128,13 +128,18 @@ def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> 
 
 def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Run]) -> None:
     run = made_up_run(n=50)
-    assert RunPage.from_run(run).notes == []
+    plain = RunPage.from_run(run)
+    assert plain.notes == [] and "rule" not in " ".join([*plain.can_tell, *plain.cannot_tell])
     (run.path / "summary.json").unlink()
     RunWriter(run.path).finish({"doubt": "not to be trusted", "by_rule": "wrong by a <rule>"})
     run = Run(run.path)
     shown = RunPage.from_run(run)
     assert shown.notes == ["Wrong by a <rule>.", "Not to be trusted."]
     assert "no better than random, or wrong by a rule, but this is not to be" in shown.outcome
+    assert shown.can_tell[0].endswith(" a random label, or that was labelled by the rule above.")
+    assert shown.cannot_tell[-1] == (
+        "The estimated noise counts labels that look random or follow that rule, and no others."
+    )
     page = write_report(run).read_text()
     told = re.findall(r'<p class="doubt" role="note">(.*?)</p>', page)
     assert told == ["Wrong by a &lt;rule&gt;.", "Not to be trusted."]
