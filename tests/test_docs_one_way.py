@@ -53,3 +53,6 @@ def test_how_many_classes_it_names_in_whole_trainings() -> None:
     runs = [stored(f"detection/cifar100-asymmetric-{rate}--odd--seed0.json") for rate in (20, 40)]
     named = [len(run["jobs"][0]["one_way"]) for run in runs]
     assert f"where it names {named[0]} and {named[1]} classes" in SECTION
+    rates, wrong = runs[1]["jobs"][0]["estimated_noise"], runs[1]["figures"]["error_rate"]
+    said, most, are = (f"{100 * each:.1f} %" for each in (rates["rate"], rates["high"], wrong))
+    assert f"little low there, {said}, at most {most}, where {are} are" in SECTION
