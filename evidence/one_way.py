@@ -76,6 +76,7 @@ def describe(verdict: Verdict, without: Verdict, wrong: NDArray[np.bool_]) -> Ro
     return {
         "examples": len(wrong),
         "wrong": rounded(wrong.mean()),
+        "noise_rate": [rounded(each) for each in verdict.noise_rate or ()],
         "one_way": len(verdict.one_way),
         "doubted": without.tell_doubt() is not None,
         "best_f1": best_f1(without, wrong),

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import unicodedata
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from oddly.errors import InputError
+from oddly.layout import path_parts
 from oddly.pictures import Unreadable
 
 Progress = Callable[[int, int], None]
-SPLITS = ("train", "training", "val", "valid", "validation", "test", "testing")
 
 
 @dataclass
@@ -75,32 +74,6 @@ def copy_files(
         shutil.rmtree(staging, ignore_errors=True)
         raise
     return copied
-
-
-def path_parts(name: str) -> list[str]:
-    """Without what would lead elsewhere: `/a/../b//c` → a, b, c."""
-    return [part for part in name.split("/") if part not in ("", ".", "..")]
-
-
-def class_depth(parts: Sequence[str], class_names: Collection[str]) -> int | None:
-    """Which part of a path is its class folder: 1 in train/cat/a.png, 0 in cat/2019/a.png."""
-    # class names are composed; folders out of a macOS archive are not
-    named = [unicodedata.normalize("NFC", part) in class_names for part in parts[:-1]]
-    if len(named) > 1 and named[1] and parts[0].lower() in SPLITS:
-        return 1
-    return 0 if named and named[0] else None
-
-
-def folder_names(labels: Iterable[str]) -> dict[str, str]:
-    """A folder name for each label; labels may hold slashes, or be `..`."""
-    names = {label: label.replace("/", "_").replace("\0", "_") for label in labels}
-    names = {
-        label: "_" + name if name.startswith(".") or not name else name
-        for label, name in names.items()
-    }
-    if len(set(names.values())) < len(names):
-        raise InputError("two classes would share a folder in the copy; use the table of labels")
-    return names
 
 
 def _free_name(target: str, taken: dict[str, int]) -> str:

@@ -18,6 +18,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet")
 PATH_COLUMNS = ("path", "file", "filename", "image", "image_path", "file_name", "filepath")
 ID_COLUMNS = ("id", *PATH_COLUMNS)
 LABEL_COLUMNS = ("label", "class", "target", "category")
+PERSON = "person"  # in column decided_by: whoever else decided is not taken at their word
 
 
 def read_text_columns(

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from oddly.copying import _free_name, about_missing, check_empty, copy_files, path_parts
+from oddly.copying import _free_name, about_missing, check_empty, copy_files
 from oddly.errors import InputError
+from oddly.layout import path_parts
 from oddly.pictures import Unreadable
 
 

@@ -56,3 +56,13 @@ def test_how_many_classes_it_names_in_whole_trainings() -> None:
     rates, wrong = runs[1]["jobs"][0]["estimated_noise"], runs[1]["figures"]["error_rate"]
     said, most, are = (f"{100 * each:.1f} %" for each in (rates["rate"], rates["high"], wrong))
     assert f"little low there, {said}, at most {most}, where {are} are" in SECTION
+
+
+def test_how_often_the_interval_held() -> None:
+    seen = [run for run in RUNS if run["one_way"]]
+    above = [run["wrong"] - run["noise_rate"][2] for run in seen]
+    assert all(run["noise_rate"][1] <= run["wrong"] for run in seen)
+    missed = [round(each, 2) for each in above if each > 0]
+    assert missed == [0.01, 0.01]
+    told = f"in {len(seen) - len(missed)} of the {len(seen)} trainings above where a rule was seen"
+    assert told in SECTION and f"up to {-min(above):.2f} above".replace("0.", ".") in SECTION

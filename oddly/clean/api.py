@@ -12,7 +12,7 @@ import torch
 
 from oddly.clean.duplicates import find_contradicted, find_duplicates
 from oddly.clean.early import check_early
-from oddly.clean.export import EXPORTS
+from oddly.clean.export import EXPORTS, check_exports
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import (
     check_copy_to,
@@ -37,7 +37,7 @@ from oddly.engine.loop import run_config
 from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
 from oddly.engine.whereabouts import name_after
-from oddly.errors import InputError, count, unknown_name
+from oddly.errors import InputError, count
 from oddly.methods import build_method, read_settings
 from oddly.records import Run, RunWriter, environment, writing
 from oddly.report import write_report
@@ -67,21 +67,24 @@ def clean(
     Hugging Face dataset folder. Settings are chosen from the data; `options` override them: any
     field of `RunConfig` (image_size, model, backbone, weights, fine_tune, epochs, …) or setting
     of the method (prune_after, percentile, …).
-    `resume` goes on with the run in `out`; a finished one is only exported or copied again.
+    `resume` goes on with the run in `out`; a finished one is not trained again, but exported,
+    copied, and completed where one of its files is missing.
     """
     export = [export] if isinstance(export, str) else export
-    _check_wishes(top, export)
+    if top is not None and top < 1:
+        raise InputError(f"--top must be at least 1, not {top}")
     watcher = watcher or CleanWatcher()
     if resume:
         folder = check_resume(out, overwrite)
         config, listed = _resumed(folder, path, skip_unreadable, options), None
-        if copy_to is not None:
-            check_copy_to(Path(copy_to), config.data)
+        source = config.data
     else:
         folder, source = choose_out(path, out), os.path.abspath(os.path.expanduser(str(path)))
         check_outside(folder, source)
-        if copy_to is not None:  # before an hour is spent, and before anything is written
-            check_copy_to(Path(copy_to), source)
+    # Before an hour is spent, and before anything is written.
+    check_exports(export, source)
+    if copy_to is not None:
+        check_copy_to(Path(copy_to), source)
     with writing(folder):
         if not resume:
             config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
@@ -117,14 +120,6 @@ def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
     if out is not None:
         return Path(out)
     return Path("runs") / f"{name_after(os.fspath(path))}-clean"
-
-
-def _check_wishes(top: int | None, export: Sequence[str]) -> None:
-    for name in export:
-        if name not in EXPORTS:
-            raise unknown_name("export", name, EXPORTS)
-    if top is not None and top < 1:
-        raise InputError(f"--top must be at least 1, not {top}")
 
 
 def _begin(
@@ -206,7 +201,8 @@ def _work(
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
     data = replace(looked.data, contradicted=find_contradicted(groups, len(looked.data.train)))
-    run = run_config(config, folder, data, resume=True, watcher=watcher)
+    if not (run := Run(folder)).is_done:  # else it was stopped in what follows
+        run = run_config(config, folder, data, resume=True, watcher=watcher)
     store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 
 from oddly.clean.leave import data_root, locate
+from oddly.data.huggingface import is_huggingface
+from oddly.errors import InputError, unknown_name
 from oddly.records import (
     DECIDED,
     SAME_PICTURE,
@@ -131,9 +133,23 @@ def _number(value: Any) -> float | None:
     return None if pd.isna(value) else round(float(value), 6)
 
 
+OF_FILES = ("fiftyone", "label-studio")
+"""Exports that name image files: a Hugging Face folder has none."""
 EXPORTS: dict[str, Callable[[Run, pd.DataFrame], Path]] = {
     "cleanlab": export_cleanlab,
     "fiftyone": export_fiftyone,
     "label-studio": export_label_studio,
     "ids": export_ids,
 }
+
+
+def check_exports(names: Iterable[str], source: str) -> None:
+    """Refuse what nobody can write, or not of this source."""
+    for name in names:
+        if name not in EXPORTS:
+            raise unknown_name("export", name, EXPORTS)
+        if name in OF_FILES and os.path.isdir(source) and is_huggingface(Path(source)):
+            raise InputError(
+                f"--export {name} names image files, and a Hugging Face folder holds rows: take"
+                " cleanlab or ids"
+            )

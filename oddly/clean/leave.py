@@ -13,19 +13,12 @@ import pandas as pd
 
 from oddly.clean.duplicates import Duplicates
 from oddly.clean.findings import rank
-from oddly.copying import (
-    Copied,
-    Progress,
-    check_destination,
-    check_empty,
-    class_depth,
-    copy_files,
-    folder_names,
-)
+from oddly.copying import Copied, Progress, check_destination, check_empty, copy_files
 from oddly.data.base import LabelledData
 from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
 from oddly.errors import InputError, shown
+from oddly.layout import class_depth, folder_names
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
 from oddly.records import Run, RunWriter, choose_pictured, group_twins, write_atomic, write_csv
 

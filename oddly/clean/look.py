@@ -34,7 +34,7 @@ class Looked:
     source: ImageSource
     """Their images."""
     digests: Sequence[bytes]
-    """One per readable example; equal where the network sees the same. Empty: not known."""
+    """One per readable example; equal where the network sees the same."""
     unreadable: Mapping[str, str]
     """Id → reason."""
 
@@ -43,7 +43,7 @@ class Looked:
         data = replace_labels(self.data, table)
         place = {name: i for i, name in enumerate(self.data.train.ids)}
         stay = [place[name] for name in data.train.ids]
-        digests = [self.digests[i] for i in stay] if self.digests else ()
+        digests = [self.digests[i] for i in stay]
         return replace(self, data=data, source=self.source.subset(stay), digests=digests)
 
 
@@ -60,7 +60,7 @@ def look(
     listed = at_size(listed, config.image_size)
     source = listed.train.images
     assert isinstance(source, ImageSource)
-    digests: Sequence[bytes] = ()
+    digests: Sequence[bytes]
     bad: Mapping[int, str]
     if config.frozen:
         cache = FeatureCache(folder / FEATURES, _key(config), _find_other_features(folder, config))
@@ -69,14 +69,18 @@ def look(
         digests, bad = found.digests, found.unreadable
         data = features_data(listed, with_features(listed.train, found))
     else:
-        images, bad = decode_files(source, DataOptions().memory_limit, tell)
+        every = [b""] * total
+
+        def see(place: int, image: Tensor) -> None:
+            every[place] = digest(image.numpy().tobytes())
+
+        images, bad = decode_files(source, DataOptions().memory_limit, tell, see)
+        digests = [each for i, each in enumerate(every) if i not in bad]
         data = replace(listed, train=replace(without(listed.train, bad), images=images))
         if not len(data.train):
             raise InputError(f"{data.name}: none of its {total:,} images can be read")
         mean, std = measure(data.train)
         data = replace(data, mean=mean, std=std)
-        if isinstance(images, Tensor):
-            digests = [digest(image.numpy().tobytes()) for image in images]
     stay = [i for i in range(total) if i not in bad]
     ids = listed.train.ids
     return Looked(data, source.subset(stay), digests, {ids[i]: why for i, why in bad.items()})

@@ -8,12 +8,14 @@ from typing import Any
 
 from oddly.clean.survey import Survey
 from oddly.core.judging import FEWEST_EXAMPLES
-from oddly.core.rule import SMALLEST
+from oddly.core.rule import SMALLEST, Rule, usual_counterfactual
 from oddly.core.sentinels import how_many
 from oddly.data.files import choose_recipe
+from oddly.engine.build import method_settings
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import head_recipe
 from oddly.errors import InputError
+from oddly.methods import settings_of
 from oddly.models.backbone import PACKAGED
 
 TINY = 16  # pixels: images below hold nothing that a network trained on photographs knows
@@ -108,16 +110,6 @@ def _explain(
 
     side = "unknown size" if found.short_side is None else f"{found.short_side} px"
     network, size_reason = _describe_network(config)
-    few = found.images < SMALLEST and config.settings.get("counterfactual") != "sentinels"
-    planted = f"{how_many(found.images):,} labels replaced on purpose"
-    threshold = "made-up wrong labels, asked but not trained" if few else planted
-    percentile = config.settings.get("percentile")
-    prune_after = config.settings.get("prune_after")
-    when, why_then = "found while training", "when it begins to memorise"
-    if prune_after is not None:
-        when, why_then = f"epoch {prune_after}", "asked for"
-    elif few:
-        when, why_then = "three eighths of the epochs", "too few images to find it"
     return [
         Choice("images", f"{found.images:,}, mostly {side}", "short side, from the headers"),
         Choice("classes", _describe_classes(found), _judge_balance(found)),
@@ -128,16 +120,39 @@ def _explain(
             f"{config.epochs} of batches of {config.batch_size}",
             reason("epochs", "enough for such a network, steps enough for so many images"),
         ),
-        Choice("prune after", when, why_then),
-        Choice(
-            "threshold",
-            f"from {threshold}" + ("" if percentile is None else f", percentile {percentile:g}"),
-            f"fewer than {SMALLEST} images"
-            if few
-            else "random ones, until pruning; see docs/clean.md",
-        ),
+        *_explain_verdict(config, found.images, asked.get("settings", {})),
         Choice("device", device, "the best there is" if config.device == "auto" else "asked for"),
     ]
+
+
+def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -> list[Choice]:
+    """When wrong labels are found, and by what; `asked`: the method's settings that were."""
+    if "counterfactual" not in settings_of(config.method):
+        return [Choice("method", config.method, "asked for")]
+    settings = method_settings(config)
+    names = ("counterfactual", "statistic", "percentile", "prune_after", "target_precision")
+    told = {name: settings.get(name) for name in names}
+    usual = usual_counterfactual(images, can_plant=True, statistic=told["statistic"])
+    rule = Rule.choose(usual, epochs=config.epochs, **told)
+    few = images < SMALLEST and told["counterfactual"] is None
+    when = (f"epoch {rule.prune_after}", "asked for")
+    if rule.prune_after is None:
+        when = ("found while training", "when it begins to memorise")
+    elif told["prune_after"] is None:
+        why = "too few images to find it" if few else "only replaced labels tell when"
+        when = ("three eighths of the epochs", why)
+    source = {
+        "sentinels": f"{how_many(images):,} labels replaced on purpose",
+        "wrong_label": "made-up wrong labels, asked but not trained",
+        "weights": "the final layer's weights",
+    }[rule.counterfactual]
+    cut = "" if told["percentile"] is None else f", percentile {told['percentile']:g}"
+    why = "random ones, until pruning; see docs/clean.md"
+    if asked.get("counterfactual"):
+        why = "asked for"
+    elif few:
+        why = f"fewer than {SMALLEST} images"
+    return [Choice("prune after", *when), Choice("threshold", f"from {source}{cut}", why)]
 
 
 def _describe_network(config: RunConfig) -> tuple[str, str]:

@@ -75,8 +75,9 @@ class Counterfactual:
 
     def summary(self, bins: int = 60) -> dict[str, Any]:
         """Percentiles 0..100 and a histogram, small enough to store with every run."""
-        low, high = float(self.losses[0]), float(self.losses[-1])
-        counts, edges = torch.histogram(self.losses, bins, range=(low, max(high, low + 1e-6)))
+        finite = self.losses[self.losses.isfinite()]  # a class whose logit is -inf has no bin
+        low, high = (float(finite[end]) if len(finite) else 0.0 for end in (0, -1))
+        counts, edges = torch.histogram(finite, bins, range=(low, max(high, low + 1e-6)))
         return {
             "source": self.source,
             "draws": len(self.losses),

@@ -28,14 +28,19 @@ def correct_percentile(percentile: float, noise_rate: float, num_classes: int) -
     A sentinel on a mislabelled example gets the true label with probability 1 / (K - 1); those,
     η / (K - 1) of all, have low scores and say nothing about wrong labels.
     """
-    right = min(noise_rate / (num_classes - 1), 0.9)
+    right = _share_right(noise_rate, num_classes)
     return 100 * (right + percentile / 100 * (1 - right))
 
 
 def original_percentile(corrected: float, noise_rate: float, num_classes: int) -> float:
     """Whose `correct_percentile` this is."""
-    right = min(noise_rate / (num_classes - 1), 0.9)
+    right = _share_right(noise_rate, num_classes)
     return 100 * (corrected / 100 - right) / (1 - right)
+
+
+def _share_right(noise_rate: float, num_classes: int) -> float:
+    """Of the sentinels, those that got a mislabelled example's true label."""
+    return min(noise_rate / (num_classes - 1), 0.9)
 
 
 def cut_by_sentinels(
@@ -75,7 +80,7 @@ def cut_by_sentinels(
         most = 0.0 if mixture.hopeless else most
         threshold = max(threshold, _cut_off(ordered, most) if most else _above(scores))
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
-    error = 2 * _standard_error(rate, len(ordered))
+    error = 2 * standard_error(rate, len(ordered))
     # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
     low, high = min(low, rate, mixture.rate) - error, max(high, rate) + error
     return threshold, (rate, max(low, 0.0), min(high, 1.0))
@@ -85,7 +90,7 @@ def _bound_rate(
     ordered: Tensor, sentinels: Counterfactual, percentile: float, num_classes: int
 ) -> tuple[float, float]:
     """What twice and half the percentile would say, or two standard errors of it where few tell."""
-    error = 200 * _standard_error(percentile / 100, len(sentinels.losses))
+    error = 200 * standard_error(percentile / 100, len(sentinels.losses))
     highest = min(percentile + max(error, percentile), 100)
     lowest = max(percentile - max(error, percentile / 2), 0)
     _, low = settle(ordered, sentinels, highest, num_classes)
@@ -93,7 +98,7 @@ def _bound_rate(
     return low, high
 
 
-def _standard_error(share: float, count: int) -> float:
+def standard_error(share: float, count: int) -> float:
     """Of a share that is estimated from so many."""
     return math.sqrt(share * (1 - share) / max(1, count))
 
@@ -196,7 +201,7 @@ def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mi
     """
     wrapped = Counterfactual(sentinels, "sentinels")
     upper, rate = settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
-    right = min(rate / (num_classes - 1), 0.9)
+    right = _share_right(rate, num_classes)
     cuts = torch.linspace(float(sentinels[0]), upper, GRID)
     recall = 1 - torch.searchsorted(sentinels, cuts) / len(sentinels)
     recall = recall.div(1 - right).clamp(max=1)

@@ -122,7 +122,7 @@ def _number(label: Any) -> int:
     try:
         number = label.item() if hasattr(label, "item") else label  # of an array of one, too
         found = int(number)
-    except (TypeError, ValueError, RuntimeError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         found = -1
     if found != number:
         # Not the whole of it: it may be an image.

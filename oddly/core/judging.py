@@ -67,11 +67,13 @@ def judge_by_sentinels(
 ) -> Verdict:
     """The same by margins, against those of sentinels, with allowance for class and rival.
 
-    The examples' scores are shifted in place. `percentile` None: what suits the noise.
+    `percentile` None: what suits the noise.
     `target_precision` sets the cut where that share of the removed is expected to be wrong, and
     the percentile is then what came of it.
     """
-    examples = Scored(*(column.cpu() for column in examples))
+    # Shifted below: not the ledger's own, since a verdict that is refused may be asked for again.
+    copied = examples.scores.to("cpu", copy=True)
+    examples = Scored(copied, *(column.cpu() for column in examples[1:]))
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     check_observed(ordered, sentinels.scores)
     learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)

@@ -20,8 +20,9 @@ class LossLedger:
 
     Statistics over epochs of an example's loss l_e (its loss in epoch e):
     `last`: v = l_e (the paper); `ema`: their mean with weights that fade, w_e·d^(now - e), where
-    w_e is what `close_epoch` was told (1 unless told). Two floats per example; NaN means "not
-    seen". Everything happens on the device of the losses, and no step waits for it.
+    w_e is what `close_epoch` was told (1 unless told). In an epoch that misses an example its value
+    stays as it is, and counts afterwards as if it had been seen. Two floats per example; NaN means
+    "not seen". Everything happens on the device of the losses, and no step waits for it.
     """
 
     def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.9) -> None:
@@ -38,8 +39,9 @@ class LossLedger:
 
     @torch.no_grad()
     def record(self, index: Tensor, losses: Tensor, where: Tensor | None = None) -> Tensor:
-        """Note the losses (B,) of examples `index` (B,); seen twice in an epoch, the last counts.
+        """Note the losses (B,) of examples `index` (B,); seen again in an epoch, the last counts.
 
+        Seen twice in one call, on a GPU either may: it writes in no fixed order.
         `where` (B,) picks rows. An index out of range raises at once on CPU; on a GPU, where
         looking would stall the device, it is put aside and `close_epoch` raises. Returns the
         slots written to: `index` on the losses' device, slot N for rows not recorded.
@@ -100,13 +102,14 @@ class LossLedger:
         return self._values
 
     def state_dict(self) -> dict[str, Any]:
-        return {"current": self._current, "values": self._values, "weight": self._weight}
+        kept = {"current": self._current, "values": self._values, "weight": self._weight}
+        return {"examples": self.num_examples, **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if len(state["values"]) not in (0, self.num_examples):
-            raise InputError(
-                f"the saved ledger holds {len(state['values'])} examples, not {self.num_examples}"
-            )
+        # Older ones do not say how many, and hold none before the first loss.
+        examples = state.get("examples", len(state["values"]) or self.num_examples)
+        if examples != self.num_examples:
+            raise InputError(f"the saved ledger holds {examples} examples, not {self.num_examples}")
         self._current, self._values = state["current"].clone(), state["values"].clone()
         self._weight, self._merged = state["weight"], False
 

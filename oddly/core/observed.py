@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.ranks import count_ranks, merge_latest, merge_mean
+from oddly.errors import InputError
 
 
 class Observed:
@@ -20,6 +21,7 @@ class Observed:
     def __init__(self, num_examples: int, num_classes: int, margins: bool) -> None:
         dtype = torch.int16 if num_classes < 2**15 else torch.int32
         size = num_examples + 1  # a spare slot for bad indices
+        self.num_classes = num_classes
         self._columns = {
             "labels": torch.full((size,), -1, dtype=dtype),
             "losses": torch.full((size if margins else 0,), torch.nan),
@@ -46,8 +48,13 @@ class Observed:
         self["losses"].copy_(torch.where(fresh.isnan(), self["losses"], fresh))
 
     def state_dict(self) -> dict[str, Any]:
-        return dict(self._columns)
+        return {"classes": self.num_classes, **self._columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take one's own columns out of a state that may hold more."""
+        classes = state.get("classes", self.num_classes)  # older ones do not say
+        if classes != self.num_classes:
+            raise InputError(
+                f"the saved run had {classes} classes, this one has {self.num_classes}"
+            )
         self._columns = {name: state[name].clone() for name in self._columns}

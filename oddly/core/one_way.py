@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.confusion import MOST_CLASSES, look_up, probe_known, shift_
-from oddly.core.cut import SHALLOW, VALLEY_GRID
+from oddly.core.cut import SHALLOW, VALLEY_GRID, standard_error
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
@@ -138,9 +138,10 @@ def condemn_(
     """Raise these pairs' scores in place, so that what was at its level reaches the threshold.
 
     `shifts` (K, K) is what was added to scores before, by label and rival. Returns the share of
-    examples that reach the threshold now, and with all others of these pairs, any of which may be
-    wrong: the network has learnt the rule as well.
+    examples that reach the threshold now, and the most that may be wrong: with all others of these
+    pairs, since the network has learnt the rule as well, or with as many more as no pair can hold.
     """
+    held = _share_held(examples, pairs, shifts)
     labels, rivals = torch.tensor(pairs).T
     raised = torch.zeros_like(shifts)
     raised[labels, rivals] = (threshold - levels - shifts[labels, rivals]).clamp(min=0)
@@ -148,7 +149,31 @@ def condemn_(
     known = probe_known(examples)
     suspected = known.scores >= threshold
     suspicious = suspected | (look_up(raised, known) > 0)
-    return float(suspected.double().mean()), float(suspicious.double().mean())
+    rate, most = float(suspected.double().mean()), float(suspicious.double().mean())
+    error = 2 * standard_error(rate, len(known.scores))
+    return rate, max(most, min(rate / max(held, rate) + error, 1.0))
+
+
+def _share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor) -> float:
+    """Of images that went wrong by the rule, those that are in its pairs: whose class has one, and
+    whose rival is their true class.
+
+    How many have that for a rival, all images of these classes tell: one whose label is right has
+    what the rule calls it. Where little is wrong, right ones have any rival, and only those beyond
+    theirs tell: of both shares, too low rather than too high, the larger.
+    """
+    known = probe_known(examples)
+    labels, rivals = (column.long() for column in known[1:])
+    label, rival = torch.tensor(pairs).T
+    none = torch.full((len(shifts),), -1)
+    true, called = none.index_put((label,), rival), none.index_put((rival,), label)
+    by_rule = rivals == true[labels]
+    either = by_rule | (rivals == called[labels])
+    beyond = known.scores > look_up(shifts, known)
+    ruled = true[labels] >= 0
+    told = (either[ruled & (called[labels] >= 0)], by_rule[ruled & beyond])
+    shares = (float(each.double().mean()) for each in told if len(each))
+    return float(ruled.double().mean()) * max(shares, default=1.0)
 
 
 def _count(places: Tensor, num_classes: int) -> Tensor:

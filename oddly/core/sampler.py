@@ -17,7 +17,7 @@ from oddly.errors import InputError
 class KeepSampler(Sampler[int]):
     """Sampler over the kept indices of N examples; `len` is exact, also after pruning.
 
-    Under torch.distributed each rank gets its share of the same order; the last few indices are
+    Under torch.distributed each rank gets its share of the same order; the first few indices are
     repeated where the ranks would else get unequal numbers (unequal loops would hang).
     `refill` keeps an epoch as long as it was: what is kept comes round again, in a new order.
     Where `batch_size` is given, a pruned epoch does not end with a batch of one, which batch norm

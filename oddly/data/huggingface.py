@@ -15,11 +15,11 @@ import torch
 
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
-from oddly.data.image_folder import SPLIT_NAMES
 from oddly.data.images import digest
 from oddly.data.listing import natural, storable
 from oddly.data.source import ImageSource, file_stamp
 from oddly.errors import InputError, count, first_few, first_line, shown
+from oddly.layout import SPLIT_NAMES
 from oddly.pictures import Unreadable
 from oddly.text_table import LABEL_COLUMNS
 

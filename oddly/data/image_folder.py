@@ -15,18 +15,7 @@ from oddly.data.files import FileList, leave_out, load_files
 from oddly.data.images import SUFFIXES
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
-
-SPLIT_NAMES = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "dev": "val",
-    "eval": "val",
-    "test": "test",
-    "testing": "test",
-}
+from oddly.layout import SPLIT_NAMES
 
 NO_VAL = "val is not used, for there is a test split; oddly train --pool-splits takes all"
 

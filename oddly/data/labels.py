@@ -14,6 +14,7 @@ from oddly.errors import InputError, count, first_few, shown
 from oddly.text_table import (
     ID_COLUMNS,
     LABEL_COLUMNS,
+    PERSON,
     SUFFIXES,
     read_text_columns,
     refuse_empty,
@@ -22,7 +23,6 @@ from oddly.text_table import (
 
 YES, NO = ("yes", "true", "1"), ("no", "false", "0", "")
 REMOVED = -1  # in place of a class
-PERSON = "person"  # in column decided_by: whoever else decided is not taken at their word
 
 
 def replace_labels(data: LabelledData, file: Path) -> LabelledData:

@@ -130,13 +130,16 @@ class ImageTensor(ImageSource):
 
 
 def decode_files(
-    source: ImageSource, memory_limit: int, progress: Callable[[int], None] | None = None
+    source: ImageSource,
+    memory_limit: int,
+    progress: Callable[[int], None] | None = None,
+    see: Callable[[int, Tensor], None] | None = None,
 ) -> tuple[Tensor | ImageSource, dict[int, str]]:
     """All readable images, and the reason for each place in `source` that is not among them.
 
     One uint8 tensor (N, 3, size, size) where that fits `memory_limit`, else files decoded when
     asked for; those too are decoded once here, so that training does not stop on the last one.
-    `progress` is told how many files are done.
+    `progress` is told how many files are done; `see` gets each image and its place, in a thread.
     """
     total, size = len(source), source.size
     fits = total * 3 * size * size <= memory_limit
@@ -149,6 +152,8 @@ def decode_files(
                 image = source.decode(i)
                 if fits:
                     images[i] = image
+                if see:
+                    see(i, image)
             except Unreadable as error:
                 unreadable[i] = str(error)
         return len(batch)

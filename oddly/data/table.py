@@ -9,9 +9,10 @@ from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
 from oddly.data.files import FileList, leave_out, load_files
-from oddly.data.image_folder import NO_VAL, SPLIT_NAMES
+from oddly.data.image_folder import NO_VAL
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
+from oddly.layout import SPLIT_NAMES
 from oddly.text_table import LABEL_COLUMNS, PATH_COLUMNS, read_text_columns, refuse_empty
 
 

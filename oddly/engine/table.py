@@ -38,8 +38,8 @@ def check_fits(who: str, rows: int, columns: int, device: torch.device) -> str:
     return said
 
 
-def free_memory(device: torch.device) -> int:
-    """Bytes that can be had on the device."""
+def free_memory(device: torch.device) -> float:
+    """Bytes that can be had on the device; infinitely many where the system does not say."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     try:
@@ -47,7 +47,14 @@ def free_memory(device: torch.device) -> int:
             kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable"))
         return 1024 * int(kilobytes)
     except (OSError, StopIteration):
+        return _free_pages()
+
+
+def _free_pages() -> float:
+    try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf, macOS not this name
+        return math.inf
 
 
 def format_bytes(number: float) -> str:

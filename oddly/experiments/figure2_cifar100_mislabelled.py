@@ -76,11 +76,11 @@ def draw(drawing: Drawing) -> Sequence[Path]:
     """Sheets of the removed: the commonest label, leopards, random ones; and of the kept."""
     from oddly.data import DataOptions, load_data
 
-    results = [drawing.store.find(job.config) for job in make_jobs(drawing.size)]
-    known = [result for result in results if result]
+    size = drawing.size
+    results = [drawing.store.find(job.config) for job in make_jobs(size)]
+    known = [each for each in results if each and str(size.prune_after) in each.snapshots]
     if len(known) < SEEDS:
         return []
-    size = drawing.size
     data = size.load("cifar100", drawing.data_dir) or load_data(
         "cifar100", DataOptions(data_dir=drawing.data_dir)
     )

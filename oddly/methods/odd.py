@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from oddly.core import Denoiser, Verdict
+from oddly.core import Denoiser, Verdict, find_head
 from oddly.core.rule import usual_counterfactual
 from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
@@ -87,6 +87,8 @@ class ODD(Method):
             sampler=context.sampler,
         )
         self.denoiser.warns = False  # the loop prints the sentence
+        if self.denoiser.rule.counterfactual == "weights":
+            find_head(context.model, context.num_classes, self.head)  # now rather than at E
         self.given_labels = context.given_labels
         self.planted: Tensor | None = None
         self.before.setup(context)

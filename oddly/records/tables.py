@@ -27,7 +27,7 @@ class VerdictTable:
     scores: NDArray[Any]
     """Larger = more suspicious."""
     counterfactual_percentiles: NDArray[Any] | None
-    """0-100: how much of the counterfactual lies below the example's loss."""
+    """0-100: how much of the counterfactual lies below the example's score."""
     threshold: float | None
     keep: NDArray[Any]
     suggested_labels: NDArray[Any]

@@ -114,7 +114,7 @@ class RunPage:
     units: str
     """What scores are called, one and many."""
     source: str | None
-    """Where the counterfactual comes from: "sentinels" or "weights"."""
+    """Where the counterfactual comes from: "sentinels", "weights" or "wrong_label"."""
     footer: str
 
     @classmethod

@@ -14,11 +14,10 @@ import pyarrow.parquet as pq
 from oddly.errors import InputError
 from oddly.records import Run, read_table, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
-from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, read_text_columns, spell
+from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, PERSON, read_text_columns, spell
 
 SUFFIXES = (".csv", ".parquet")
 COLUMNS = ("id", "label", "remove", "decided_by")
-PERSON = "person"
 TABLE_NAME = "labels.csv"
 
 

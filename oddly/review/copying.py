@@ -6,17 +6,9 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from oddly.copying import (
-    SPLITS,
-    Copied,
-    Progress,
-    check_destination,
-    class_depth,
-    copy_files,
-    folder_names,
-    path_parts,
-)
+from oddly.copying import Copied, Progress, check_destination, copy_files
 from oddly.errors import InputError
+from oddly.layout import SPLIT_NAMES, class_depth, folder_names, path_parts
 from oddly.records import Run, read_table
 from oddly.review.apply import Outcome
 from oddly.review.images import find_files
@@ -56,5 +48,5 @@ def _below(id: str, class_names: Collection[str]) -> str:
     parts = path_parts(id)
     depth = class_depth(parts, class_names)
     if depth is None:  # no class folder: without the split alone
-        depth = 0 if len(parts) > 1 and parts[0].lower() in SPLITS else -1
+        depth = 0 if len(parts) > 1 and parts[0].lower() in SPLIT_NAMES else -1
     return "/".join(parts[depth + 1 :])

@@ -93,12 +93,12 @@ class Pages:
     async def suspect(self, request: Request) -> Response:
         rank = request.path_params["rank"]
         await run_in_threadpool(self.session.decisions.refresh)
-        return JSONResponse(self.session.step(rank))
+        return await self._step(rank)
 
     async def next(self, request: Request) -> Response:
         after, show = _number(request, "after", -1), request.query_params.get("show", "open")
         await run_in_threadpool(self.session.decisions.refresh)
-        return JSONResponse(self.session.step(self.session.find(after, show)))
+        return await self._step(self.session.find(after, show))
 
     async def suspects(self, request: Request) -> Response:
         start, show = _number(request, "start", 0), request.query_params.get("show", "open")
@@ -115,9 +115,9 @@ class Pages:
             await run_in_threadpool(decide, rank, str(asked.get("action")), label, seen)
         except Stale:
             told = "decided meanwhile, in another tab or window; your choice was not saved"
-            return JSONResponse({"error": told, **session.step(rank)}, 409)
-        following = session.step(session.find(rank, "open"))
-        return JSONResponse({"saved": session.card(rank), **following})
+            return await self._step(rank, 409, error=told)
+        saved = await run_in_threadpool(session.card, rank)
+        return await self._step(session.find(rank, "open"), saved=saved)
 
     async def undo(self, request: Request) -> Response:
         revision = (await _body(request)).get("revision")
@@ -127,8 +127,13 @@ class Pages:
             rank = await run_in_threadpool(self.session.undo, revision)
         except Stale:
             told = "that decision does not stand any more"
-            return JSONResponse({"error": told, **self.session.step(None)}, 409)
-        return JSONResponse(self.session.step(rank))
+            return await self._step(None, 409, error=told)
+        return await self._step(rank)
+
+    async def _step(self, rank: int | None, status: int = 200, **more: Any) -> Response:
+        """In a thread: it waits for the decisions' file, which another process may be writing."""
+        following = await run_in_threadpool(self.session.step, rank)
+        return JSONResponse({**more, **following}, status)
 
     async def image(self, request: Request) -> Response:
         rank = request.path_params["rank"]

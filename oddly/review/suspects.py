@@ -74,7 +74,10 @@ class Suspects:
         twins = read_twins(run.path) if "reason" in table.column_names else {}
         chosen = table.filter(pc.invert(table["keep"])) if top is None else _not_decided(table)
         chosen = chosen.append_column("group", _group_twins(chosen, twins))
-        order = [("group", "ascending"), ("score", "descending"), ("index", "ascending")]
+        chosen = chosen.append_column("kept", chosen["keep"].cast(pa.int8()))
+        # As `oddly clean` ranks them: what a class keeps for its smallness comes after the removed.
+        order = [("kept", "ascending"), ("group", "ascending"), ("score", "descending")]
+        order.append(("index", "ascending"))
         if top is None:
             chosen = chosen.sort_by(order)
         else:
@@ -134,7 +137,7 @@ def describe_score(
     if percentile > 99.5:
         worse = "worse than nearly every random label does"
     elif percentile < 1:
-        worse = "hardly better than random labels do"
+        worse = "better than nearly every random label does, but worse than right ones do"
     return f"{strength} suspicion: the label fits {worse}"
 
 

@@ -18,6 +18,7 @@ from oddly.benchmarks.detection.methods import METHODS, join_folds
 from oddly.benchmarks.detection.store import Store
 from oddly.benchmarks.detection.training import Conditions, too_late, train_job
 from oddly.engine.pool import choose_next
+from oddly.errors import InputError
 from oddly.methods import Batch, Context
 
 TINY = Case("tiny", "digits", 0.4, recipe=replace(SMALL, epochs=4), examples=320)
@@ -139,7 +140,14 @@ def test_a_stopped_job_goes_on_as_the_same_job(
         stopped.setattr(training, "too_late", lambda curve, before, deadline: len(curve) > before)
         report = train_job(job, Conditions(parted, device="cpu"))
     assert not report["done"] and report["passes"] == 320
-    assert (parted.checkpoints(job) / "checkpoint.pt").exists() and not parted.is_done(job)
+    saved = parted.checkpoints(job) / "checkpoint.pt"
+    assert saved.exists() and not parted.is_done(job)
+    content = saved.read_bytes()
+    saved.write_bytes(content[:99])  # its own fault, not the method's: nothing is stored as failed
+    with pytest.raises(InputError, match=f"cannot be read.*; remove {saved.parent} to train"):
+        train_job(job, Conditions(parted, device="cpu"))
+    assert not parted.is_done(job)
+    saved.write_bytes(content)
     report = train_job(job, Conditions(parted, device="cpu"))
     assert report["done"] and report["passes"] == 320
     assert not parted.checkpoints(job).exists()

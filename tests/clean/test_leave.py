@@ -22,7 +22,7 @@ def test_a_copy_keeps_the_layout_and_the_originals(photos: Path, tmp_path: Path)
     assert {path: path.read_bytes() for path in photos.rglob("*.png")} == before
 
 
-@pytest.mark.parametrize("split", ["", "train/"])
+@pytest.mark.parametrize("split", ["", "train/", "dev/", "eval/", "Validation/"])
 def test_a_replaced_label_decides_the_folder(tmp_path: Path, split: str) -> None:
     """The run's labels are a, a table made them so: b/2.png belongs to a now."""
     ids = [f"{split}{name}" for name in ("a/1.png", "b/2.png", "b/old/2.png", "b/a/3.png")]

@@ -1,10 +1,33 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-from oddly.clean.look import Looked
+import pytest
+import torch
+from torch import Tensor
+
+from oddly.clean import look as looking
+from oddly.clean.duplicates import find_duplicates
+from oddly.clean.look import Looked, look
 from oddly.data import DataOptions, load_data
 from oddly.data.source import ImageSource
+from oddly.engine.config import RunConfig
+
+
+@pytest.mark.parametrize("limit", [2**31, 100])
+def test_copies_are_found_also_where_images_do_not_fit(
+    photos: Path, tmp_path: Path, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking, "DataOptions", lambda: DataOptions(memory_limit=limit))
+    shutil.copy(photos / "red/red0.png", photos / "blue/copy.png")
+    listed = load_data(str(photos), DataOptions(pool_splits=True, decode=False))
+    config = RunConfig(str(photos), model="resnet8", image_size=8)
+    looked = look(listed, config, tmp_path, torch.device("cpu"), None)
+    assert isinstance(looked.data.train.images, Tensor) == (limit > 100)
+    (group,) = find_duplicates(looked.data.train, looked.source, looked.digests)
+    names = [looked.data.train.ids[i] for i in group.places]
+    assert names == ["blue/copy.png", "red/red0.png"] and group.conflicting
 
 
 def test_everything_stays_in_line_when_a_table_removes_examples(

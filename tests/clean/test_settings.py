@@ -78,6 +78,24 @@ def test_few_images_leave_nothing_to_plant() -> None:
 
 
 @pytest.mark.parametrize(
+    ("counterfactual", "source"),
+    [("weights", "the final layer's weights"), ("wrong_label", "made-up wrong labels, asked")],
+)
+def test_another_counterfactual_is_what_the_table_tells(counterfactual: str, source: str) -> None:
+    table = reasons(PHOTOS, settings={"counterfactual": counterfactual})
+    assert table["threshold"][0].startswith(f"from {source}")
+    assert table["threshold"][1] == "asked for"
+    assert table["prune after"][0] == "three eighths of the epochs"
+    assert reasons(PHOTOS)["threshold"][1] != "asked for"
+
+
+def test_another_method_has_no_threshold_of_ours() -> None:
+    table = reasons(PHOTOS, method="aum")
+    assert table["method"] == ("aum", "asked for")
+    assert not {"threshold", "prune after"} & set(table)
+
+
+@pytest.mark.parametrize(
     ("asked", "words"),
     [
         ({"weights": "x.pth"}, "belong to a --backbone"),

@@ -192,6 +192,15 @@ def test_summary_counts_every_draw() -> None:
     assert np.abs(np.array(summary["histogram"]["counts"]) - expected).max() <= 1
 
 
+def test_a_masked_class_has_no_bin() -> None:
+    """A logit of -inf: the loss of that label is infinite."""
+    for finite in ([1.0, 2.0], []):
+        losses = torch.tensor([*finite, math.inf, math.inf])
+        summary = Counterfactual.from_losses(losses, "wrong_label").summary(bins=4)
+        assert sum(summary["histogram"]["counts"]) == len(finite) and summary["draws"] > 1
+        assert all(map(math.isfinite, summary["histogram"]["edges"]))
+
+
 @pytest.mark.parametrize("value", [0.0, math.log(10), 5000.0])
 def test_summary_of_equal_losses(value: float) -> None:
     """torchvision's ViT heads start at zero: every loss is log K."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, TensorDataset
 
-from oddly.core import Denoiser, IndexedDataset
+from oddly.core import Denoiser, IndexedDataset, judging
 from oddly.core.ledger import STATISTICS
+from oddly.errors import InputError
 from tests.core.toy import K, N, Toy, make, planting, zeros
 from tests.reference import ledger as ledger_twin
 from tests.reference import sentinels as twin
@@ -275,3 +277,21 @@ def test_sixteen_bytes_per_example_in_all(statistic: str) -> None:
     held += [*vars(denoiser.sentinels).values(), *vars(denoiser.sentinels.ledger).values()]
     total = sum(tensor.nbytes for tensor in held if isinstance(tensor, Tensor))
     assert 16 * size <= total <= 17 * size
+
+
+def test_a_verdict_that_was_refused_can_be_asked_for_again() -> None:
+    """Scores are shifted on the way to it: not those that the second judging reads."""
+    toy, refused, usual = Toy(), planting(prune_after=9, strict=True), planting(prune_after=9)
+    for denoiser in (refused, usual):
+        toy.run(denoiser, 3)
+    sparing = mock.patch.object(judging, "_classes_to_spare", return_value=torch.tensor([0]))
+    with sparing, pytest.raises(InputError, match="would empty or touch classes"):
+        refused.judge_now(toy.model(2))
+    verdict, expected = (each.judge_now(toy.model(2)) for each in (refused, usual))
+    torch.testing.assert_close(verdict.scores, expected.scores, rtol=0, atol=0, equal_nan=True)
+    assert verdict.threshold == expected.threshold
+
+
+def test_a_run_with_other_classes_is_refused() -> None:
+    with pytest.raises(InputError, match="the saved run had 3 classes, this one has 4"):
+        planting(num_classes=4).load_state_dict(planting().state_dict())

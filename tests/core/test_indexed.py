@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict, UserDict
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -259,7 +260,7 @@ def test_bytes_do_not_overflow(label: Any) -> None:
     assert planted.dtype == label.dtype
 
 
-@pytest.mark.parametrize("label", [torch.eye(3)[0], np.eye(3)[0], "cat", None, 0.5])
+@pytest.mark.parametrize("label", [torch.eye(3)[0], np.eye(3)[0], "cat", None, 0.5, math.inf])
 def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
     data = IndexedDataset(Items(("x", label)))
     data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)

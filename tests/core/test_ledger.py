@@ -256,6 +256,11 @@ def test_state_of_another_size_is_refused() -> None:
     record(saved, {0: 1.0})
     with pytest.raises(InputError, match="saved ledger holds 4 examples, not 5"):
         LossLedger(5).load_state_dict(saved.state_dict())
+    with pytest.raises(InputError, match="saved ledger holds 4 examples, not 5"):
+        LossLedger(5).load_state_dict(LossLedger(4).state_dict())  # before any loss
+    old = LossLedger(4).state_dict()
+    del old["examples"]
+    LossLedger(4).load_state_dict(old)
 
 
 @pytest.mark.parametrize(

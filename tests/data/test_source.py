@@ -36,6 +36,17 @@ def test_decode_files_leaves_unreadable_ones_out(tmp_path: Path, limit: int) -> 
     assert [int(images[i][0, 0, 0]) for i in range(3)] == [0, 2, 3]
 
 
+@pytest.mark.parametrize("limit", [10**6, 100])
+def test_every_readable_image_is_seen_also_where_they_do_not_fit(
+    tmp_path: Path, limit: int
+) -> None:
+    paths, seen = folder_of(tmp_path, 3), dict[int, int]()
+    (tmp_path / "1.png").write_bytes(b"junk")
+    see = lambda place, image: seen.update({place: int(image[0, 0, 0])})  # noqa: E731
+    decode_files(ImageFiles(str(tmp_path), paths, 4), limit, see=see)
+    assert seen == {0: 0, 2: 2}
+
+
 def test_memory_limit_is_exact(tmp_path: Path) -> None:
     paths = folder_of(tmp_path, 3)
     assert isinstance(decode_files(ImageFiles(str(tmp_path), paths, 4), 3 * 3 * 16)[0], Tensor)

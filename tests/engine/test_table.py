@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
+from oddly.engine import table
 from oddly.engine.table import TableMaker, format_bytes, free_memory
 from oddly.errors import InputError
 
@@ -21,6 +24,25 @@ def test_a_table_that_fits() -> None:
 def test_one_that_does_not() -> None:
     with pytest.raises(InputError, match=r"elr keeps 1,000,000,000 x 1,000 .*: 4 TB of memory"):
         TableMaker("elr", 10**9, CPU).make(1000)
+
+
+@pytest.mark.parametrize("error", [AttributeError, ValueError, OSError])
+def test_where_the_system_does_not_say_everything_fits(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS knows no SC_AVPHYS_PAGES, Windows no sysconf; neither has /proc."""
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("builtins.open", lambda *_: refuse() if error is OSError else no_file())
+    monkeypatch.setattr(table.os, "sysconf", refuse)
+    assert free_memory(CPU) == math.inf
+    assert TableMaker("elr", 10, CPU).make(7).shape == (10, 7)
+
+
+def no_file() -> None:
+    raise FileNotFoundError
 
 
 def test_bytes() -> None:

@@ -130,6 +130,7 @@ def test_prunes_after_the_last_epoch_at_the_latest() -> None:
         (ODD(counterfactual="wrong_label", statistic="ema"), "goes with statistic last alone"),
         (ODD(statistic="max"), "statistic must be one of"),
         (ODD(counterfactual="wishes"), "counterfactual must be one of"),
+        (ODD(counterfactual="weights", head="nope"), "nope"),
     ],
 )
 def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> None:
@@ -139,6 +140,7 @@ def test_bad_settings_stop_before_the_first_epoch(method: ODD, message: str) -> 
 
 def test_settings_reach_the_denoiser() -> None:
     context = make_context(seed=6)
+    context.model = nn.ModuleDict({"head": nn.ModuleDict({"fc": nn.Linear(K, K)})})
     method = ODD(4, 25.0, "weights", "last", None, 123, "head.fc", True)
     method.setup(context)
     denoiser = method.denoiser

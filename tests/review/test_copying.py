@@ -44,6 +44,7 @@ def test_a_cleaned_copy_and_untouched_originals(decided: Run, photos: Path, tmp_
 
 def test_splits_folders_below_and_names_that_meet(tmp_path: Path) -> None:
     ids = ["train/cat/a.png", "train/dog/2019/a.png", "train/emu/a.png", "train/cat/A.png"]
+    ids.append("dev/dog/2018/a.png")
     for id in ids:
         paint(tmp_path / "data" / id)
     run = write_run(tmp_path / "run", ids, tmp_path / "data")
@@ -54,6 +55,7 @@ def test_splits_folders_below_and_names_that_meet(tmp_path: Path) -> None:
         "cat/A-3.png",
         "cat/a-2.png",
         "cat/a.png",
+        "dog/2018/a.png",
     ]
 
 

@@ -6,6 +6,7 @@ import io
 import json
 import socket
 import sqlite3
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -231,14 +232,29 @@ def test_no_port_left() -> None:
 
 def test_answers_do_not_wait_for_acknowledgements(site: Site) -> None:
     """Nagle's algorithm against delayed acknowledgements costs 40 ms an answer."""
-    import time
-
     seconds = []
     for _ in range(20):
         begun = time.perf_counter()
         site.client.get("/api/classes")
         seconds.append(time.perf_counter() - begun)
     assert min(seconds) < 0.03
+
+
+def test_who_waits_for_the_decisions_keeps_nobody_else_waiting(
+    run: Run, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process may write to the file for seconds: here just after a tab has caught up."""
+    session = Session(run)
+    site = serve(session)
+    monkeypatch.setattr(session.decisions, "refresh", lambda: None)
+    with ThreadPoolExecutor(1) as tab:
+        with session.decisions._lock:
+            waiting = tab.submit(site.client.get, "/api/suspect/0")
+            time.sleep(0.2)
+            assert httpx.get(f"{site.url}/static/page.js", timeout=2).status_code < 500
+            assert not waiting.done()
+        assert waiting.result().status_code == 200
+    session.decisions.close()
 
 
 def test_many_tabs_at_once(tmp_path: Path, photos: Path, serve: Serve) -> None:

@@ -7,10 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from oddly.clean.findings import suspects_of
 from oddly.errors import InputError
 from oddly.records import Run, RunWriter, VerdictTable
 from oddly.review.suspects import Suspects, describe_score
 from tests.review.conftest import write_run
+
+FEW_WORSE = "better than nearly every random label does, but worse than right ones do"
 
 
 def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
@@ -39,7 +42,9 @@ def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
     assert (worst.index, worst.given, worst.suggested) == (2, "cat", None)
     assert unseen.words == "Never seen in training" and unseen.suggested == "dog"
     # A budget takes the most suspicious, kept or not.
-    assert Suspects.read(run, top=2).ids == ["5.png", "2.png"]
+    assert Suspects.read(run, top=2).ids == ["2.png", "4.png"]  # as suspects_of(run, 2)
+    assert Suspects.read(run, top=6).ids[-1] == "5.png"
+    assert list(suspects_of(run, 6).id) == Suspects.read(run, top=6).ids
     assert len(Suspects.read(run, top=99)) == 6
 
 
@@ -50,7 +55,7 @@ def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
         (2.0, 99.9, "Strong suspicion: the label fits worse than nearly every random label does"),
         (2.0, 30.0, "Clear suspicion: the label fits worse than 30\xa0% of random labels do"),
         (2.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
-        (2.0, 0.2, "Slight suspicion: the label fits hardly better than random labels do"),
+        (2.0, 0.2, f"Slight suspicion: the label fits {FEW_WORSE}"),
         (2.0, None, "Score 2.00, above the threshold of 1.00"),
         (1.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
         (0.99, 8.0, "Below the threshold: the run kept it"),

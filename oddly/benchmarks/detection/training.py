@@ -51,8 +51,9 @@ def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
         data = store.load(job.case, job.seed, conditions.data_dir)
         parts = build(job.config(data, conditions.device), job.select(data))
         job.install(parts)
+        curve = _go_on(parts, store.checkpoints(job))
         try:
-            return _train(job, parts, data, conditions)
+            return _train(job, parts, data, curve, conditions)
         except torch.OutOfMemoryError:
             raise InputError(
                 f"{job.case.name}, {job.name}: the device's memory is full; use fewer --jobs"
@@ -63,13 +64,28 @@ def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
             return {"done": True, "error": str(error), "passes": 0}
 
 
-def _train(job: Job, parts: Parts, data: LabelledData, conditions: Conditions) -> dict[str, Any]:
+def _go_on(parts: Parts, folder: Path) -> list[dict[str, Any]]:
+    """The epochs so far, taken up from a checkpoint where there is one."""
+    try:
+        if state := load_checkpoint(folder):
+            restore(parts, state, folder)
+            curve: list[dict[str, Any]] = state["curve"]
+            return curve
+    except InputError as error:  # no fault of the method's: it must not be stored as one
+        why = str(error).partition("; ")[0]  # what else it says is for run folders
+        raise InputError(f"{why}; remove {folder} to train that job anew") from None
+    return []
+
+
+def _train(
+    job: Job,
+    parts: Parts,
+    data: LabelledData,
+    curve: list[dict[str, Any]],
+    conditions: Conditions,
+) -> dict[str, Any]:
     folder = conditions.store.checkpoints(job)
     folder.mkdir(parents=True, exist_ok=True)
-    curve: list[dict[str, Any]] = []
-    if state := load_checkpoint(folder):
-        restore(parts, state, folder)
-        curve = state["curve"]
     trained_before = len(curve)
     test_feed, parts.test_feed = parts.test_feed, None  # the last epoch's figures are enough
     checkpointer = Checkpointer(folder)
