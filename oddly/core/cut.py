@@ -49,7 +49,7 @@ def cut_by_sentinels(
     percentile: float,
     num_classes: int,
     target_precision: float | None = None,
-    trust: float = 1.0,
+    trust: float | None = 1.0,
     named: bool = False,
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
@@ -60,8 +60,9 @@ def cut_by_sentinels(
     A percentile gives recall away where right and wrong labels hardly overlap: there the cut goes
     down into the valley between them, unless somebody `named` the percentile. It gives most right
     labels away where a network has hardly learnt (`trust` 0): there no more go than the sentinels'
-    upper half says are wrong, and none where that would be nearly all. Between, `trust` says how
-    far to go beyond that half. `target_precision` takes the place of the percentile.
+    upper half says are wrong, and none where that would be nearly all, or where it has learnt
+    nothing (None). Between, `trust` says how far to go beyond that half. `target_precision` takes
+    the place of the percentile.
     """
     ordered = known_in_order(scores)
     threshold, rate = settle(ordered, sentinels, percentile, num_classes)
@@ -74,10 +75,10 @@ def cut_by_sentinels(
     elif not named:
         threshold = lower_into_valley(ordered, threshold, float(sentinels.losses.median()))
         rate = _share_above(ordered, threshold)
-    if trust < 1:
-        most = mixture.rate + trust * max(rate - mixture.rate, 0.0)
+    if trust is None or trust < 1:
+        most = mixture.rate + (trust or 0.0) * max(rate - mixture.rate, 0.0)
         rate = min(rate, most) if target_precision is None else rate
-        most = 0.0 if mixture.hopeless else most
+        most = 0.0 if mixture.hopeless or trust is None else most
         threshold = max(threshold, _cut_off(ordered, most) if most else _above(scores))
     low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
     error = 2 * standard_error(rate, len(ordered))

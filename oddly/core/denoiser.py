@@ -173,6 +173,8 @@ class Denoiser:
         self.stopwatch.settle()
         if self.verdict is not None:
             return None
+        if self.epoch == 1 and self.rule.counterfactual == "weights":
+            find_head(model, self.num_classes, self.head)  # told now rather than at E
         with self.stopwatch(self._observed["labels"].device):
             self._catch_up()
             self._check_loader()

@@ -87,6 +87,7 @@ def judge_by_sentinels(
         epoch=epoch,
         contrast=learnt,
         contrast_needed=needed,
+        target_precision=target_precision,
         **cut._asdict(),
     )
     return _decide(verdict, num_classes, strict)

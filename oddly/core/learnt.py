@@ -40,8 +40,13 @@ def contrast_needed(sentinels: Tensor, examples: Tensor, num_classes: int) -> fl
     return min(LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes), SURE)
 
 
-def trust(learnt: float, needed: float) -> float:
-    """How much a verdict is believed: 1 from the needed contrast on, 0 from nine tenths down."""
+def trust(learnt: float, needed: float) -> float | None:
+    """How much a verdict is believed: 1 from the needed contrast on, 0 from nine tenths down.
+
+    None where nothing was learnt: such a verdict is no better than chance.
+    """
+    if learnt < NOTHING:
+        return None
     return min(max((learnt / needed - HARDLY) / (1 - HARDLY), 0.0), 1.0)
 
 

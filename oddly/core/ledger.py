@@ -103,13 +103,15 @@ class LossLedger:
 
     def state_dict(self) -> dict[str, Any]:
         kept = {"current": self._current, "values": self._values, "weight": self._weight}
-        return {"examples": self.num_examples, **kept}
+        return {"examples": self.num_examples, "statistic": self.statistic, **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         # Older ones do not say how many, and hold none before the first loss.
         examples = state.get("examples", len(state["values"]) or self.num_examples)
         if examples != self.num_examples:
             raise InputError(f"the saved ledger holds {examples} examples, not {self.num_examples}")
+        if (statistic := state.get("statistic", self.statistic)) != self.statistic:
+            raise InputError(f"the saved ledger holds {statistic}, not {self.statistic}")
         self._current, self._values = state["current"].clone(), state["values"].clone()
         self._weight, self._merged = state["weight"], False
 

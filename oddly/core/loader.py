@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+import inspect
+from collections.abc import Callable, Container, Iterable, MutableMapping
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch.utils.data import (
 from oddly.core.denoiser import Denoiser
 from oddly.core.indexed import IndexedDataset, LabelKey, check_free
 from oddly.core.sampler import KeepSampler
-from oddly.errors import InputError
+from oddly.errors import InputError, unknown_name
 
 
 def append_index(batch: Any, index: Tensor) -> Any:
@@ -64,6 +65,7 @@ def denoise(
     by going through them again. The label is an item's second entry, or called label, labels,
     target or targets; else `label_key` is its place or name. `options` are those of `Denoiser`.
     """
+    check_options(options)
     order = _check(loader)
     dataset = IndexedDataset(loader.dataset, label_key)
     sampler = KeepSampler(len(dataset), seed, refill=refill, **order)
@@ -74,6 +76,16 @@ def denoise(
     if not len(rebuilt):
         raise InputError(f"no batch of {rebuilt.batch_size} is full, and drop_last drops the rest")
     return rebuilt, denoiser
+
+
+def check_options(options: Iterable[str], taken: Container[str] = ()) -> None:
+    """Refuse what neither `denoise` nor `Denoiser` takes, or what is `taken`: not yours to say."""
+    known = {*inspect.signature(denoise).parameters, *inspect.signature(Denoiser).parameters}
+    known -= {"loader", "examples", "sampler", "options"}
+    known = {name for name in known if name not in taken}
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, known)
 
 
 def _check(loader: DataLoader[Any]) -> dict[str, Any]:

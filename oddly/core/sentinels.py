@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.cut import estimate_mixture, known, known_in_order
+from oddly.core.learnt import SURE, contrast
 from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest
 from oddly.errors import InputError
@@ -138,6 +139,7 @@ class Sentinels(Relabelled):
         Sentinels and other examples draw apart while the network learns classes and together
         again while it memorises labels. Once that has begun it is time; so it is when the
         separation, after a third of the epochs, can hardly improve, and when few epochs are left.
+        (To a network that has hardly learnt all labels look random: so it would seem to find all.)
         """
         finished = len(self.separations)
         if finished >= max(1, math.floor(LATEST * epochs)):
@@ -145,7 +147,7 @@ class Sentinels(Relabelled):
         best = max(self.separations)
         if best > 0 and max(self.separations[-2:]) < FALLEN * best:
             return True
-        return finished >= EARLIEST * epochs and self._estimate_f1(scores) >= GOOD_F1
+        return finished >= EARLIEST * epochs and self._finds_nearly_all(scores)
 
     def scored(self, given: Tensor) -> Scored:
         """Those that were observed, under their planted labels; `given` (N,) are all labels."""
@@ -162,11 +164,11 @@ class Sentinels(Relabelled):
         super().load_state_dict(state)
         self.rivals, self.separations = state["rivals"].clone(), list(state["separations"])
 
-    def _estimate_f1(self, scores: Tensor) -> float:
+    def _finds_nearly_all(self, scores: Tensor) -> bool:
         ordered, planted = known_in_order(scores), known_in_order(self.ledger.values)
-        if not len(ordered) or not len(planted):
-            return 0.0
-        return estimate_mixture(ordered, planted, self.num_classes).best_cut().f1
+        if not len(ordered) or not len(planted) or contrast(planted, ordered) < SURE:
+            return False
+        return estimate_mixture(ordered, planted, self.num_classes).best_cut().f1 >= GOOD_F1
 
 
 def _first(wanted: Tensor, values: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:

@@ -40,6 +40,8 @@ class Verdict:
     rivals: Tensor | None = None  # (N,) the class that speaks most against the label
     spared_classes: tuple[int, ...] = ()
     """Classes kept whole: too small to judge, or the threshold would have emptied them."""
+    target_precision: float | None = None
+    """What share of the removed was to be wrong, where somebody asked for one."""
     one_way: tuple[tuple[int, int], ...] = ()
     """Pairs of label and rival that were confused by a rule (`one_way.find_one_way`)."""
     readmitted: int = 0
@@ -135,7 +137,8 @@ class Verdict:
 
     def cautions(self, class_names: Sequence[str] | None = None) -> list[str]:
         """What whoever trained should hear of, in a sentence each."""
-        return [told for told in (self.tell_one_way(class_names), self.tell_doubt()) if told]
+        doubt = self.tell_doubt() or self.tell_out_of_reach()
+        return [told for told in (self.tell_one_way(class_names), doubt) if told]
 
     def tell_one_way(self, class_names: Sequence[str] | None = None) -> str | None:
         """That labels went wrong by a rule, with classes by their names or numbers."""
@@ -159,6 +162,15 @@ class Verdict:
             f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"
             f" to be trusted, and {go}: prune at another epoch, train longer or with a better"
             " network, or look before you remove anything"
+        )
+
+    def tell_out_of_reach(self) -> str | None:
+        """That nothing is removed for want of precision."""
+        if self.target_precision is None or self.num_removed:
+            return None
+        return (
+            f"nothing is removed: at no cut {100 * self.target_precision:g} % of the removed are"
+            " expected to be wrong; lower target_precision, or leave it out"
         )
 
     def tell_readmitted(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 import warnings
@@ -14,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from oddly.core import Denoiser, Verdict, denoise
+from oddly.core import Denoiser, Verdict
+from oddly.core.loader import check_options
 from oddly.core.ranks import count_ranks
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError
 
 TRAINERS = {"oddly", "lightning", "lightning_utilities", "transformers", "accelerate"}
 TRAINERS |= {"torch", "contextlib"}
@@ -149,13 +149,9 @@ class Feed:
         """What `save` returns holds it all."""
 
 
-def check_options(options: Iterable[str]) -> None:
-    """Refuse, before training begins, what neither `denoise` nor `Denoiser` takes."""
-    known = {*inspect.signature(denoise).parameters, *inspect.signature(Denoiser).parameters}
-    known -= {"loader", "examples", "sampler", "refill", "carry", "options"}  # not yours to say
-    for name in options:
-        if name not in known:
-            raise unknown_name("option", name, known)
+def check_adapted(options: Iterable[str]) -> None:
+    """Refuse, before training begins, what an adapter's user cannot say."""
+    check_options(options, taken=("refill", "carry"))
 
 
 def count_epochs(

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import LABEL_KEYS, find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, check_options, count_epochs, warn_user
+from oddly.integrations.feed import Feed, check_adapted, count_epochs, warn_user
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -32,7 +32,7 @@ class DenoisingTrainer(Trainer):
     """
 
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
-        check_options(denoise or {})
+        check_adapted(denoise or {})
         super().__init__(*args, **more)
         # Names that a label may have, in items and in batches; a collator may change it.
         self._oddly_labels = (*self.label_names, *LABEL_KEYS)

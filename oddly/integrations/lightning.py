@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 from oddly.core import Verdict, denoise
 from oddly.core.indexed import find_label
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, beside, check_options, count_epochs, warn_user
+from oddly.integrations.feed import Feed, beside, check_adapted, count_epochs, warn_user
 
 try:
     from lightning.pytorch import Callback
@@ -39,11 +39,12 @@ class Denoise(Callback):
     """
 
     def __init__(self, num_classes: int, **options: Any) -> None:
-        check_options(options)
+        check_adapted(options)
         self.options = {"num_classes": num_classes, **options}
         self._feed: Feed | None = None  # of this fit or, until another begins, of the last
         self._active = False  # whether this fit is followed
         self._stage = ""
+        self._refused: InputError | None = None
         self._saved: dict[str, Any] = {}
         # Where a process that Lightning starts from this one (`ddp_spawn`) leaves the verdict.
         self._home, name = os.getpid(), f"oddly-{uuid.uuid4().hex}.pt"
@@ -61,7 +62,7 @@ class Denoise(Callback):
         return state and Verdict.from_state(state)
 
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
-        self._stage, self._active = stage, False
+        self._stage, self._active, self._refused = stage, False, None
         if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
             return  # a few batches, to debug, are no training to judge labels by
         self._left.unlink(missing_ok=True)
@@ -78,7 +79,7 @@ class Denoise(Callback):
                 " oddly.denoise in a loop of your own"
             )
         request = type(source).dataloader
-        source.dataloader = lambda: self._follow(trainer, request(source))
+        source.dataloader = lambda: self._follow_or_refuse(trainer, request(source))
 
     def teardown(self, trainer: Any, model: Any, stage: str) -> None:
         if (source := _find_source(trainer)) is not None:
@@ -99,6 +100,15 @@ class Denoise(Callback):
             raise InputError("there is nothing to judge by: no fit was followed in this process")
         return self._feed.judge_now(model)
 
+    def _follow_or_refuse(self, trainer: Any, loader: DataLoader[Any]) -> Any:
+        """Refused later: Lightning has replaced DataLoader's own methods while it asks for one, and
+        would not put them back."""
+        try:
+            return self._follow(trainer, loader)
+        except InputError as error:
+            self._refused = error
+            return loader
+
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
         per_step = trainer.world_size * trainer.accumulate_grad_batches
         limit = trainer.limit_train_batches
@@ -113,6 +123,8 @@ class Denoise(Callback):
         return feed
 
     def on_train_start(self, trainer: Any, model: Any) -> None:
+        if self._refused:
+            raise self._refused
         if self._active and trainer.global_step and not self._saved:
             raise InputError(
                 f"training goes on after step {trainer.global_step}, but what came before was saved"

@@ -101,6 +101,8 @@ def test_a_doubted_network_removes_what_the_sentinels_upper_half_vouches_for() -
     threshold, (rate, low, high) = cut_by_sentinels(scores, sentinels, 0.0, MANY, trust=0.0)
     assert (threshold, rate) == (3.0, pytest.approx(0.1))
     assert low <= rate and high > 0.5
+    nothing_learnt, rates = cut_by_sentinels(scores, sentinels, 0.0, MANY, trust=None)
+    assert not (scores >= nothing_learnt).any() and rates == (rate, low, high)
 
 
 def test_with_half_the_trust_half_of_the_rest_goes() -> None:

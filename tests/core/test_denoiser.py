@@ -115,6 +115,7 @@ def test_a_checkpoint_of_an_older_version_can_be_loaded() -> None:
     toy.run(saved, 2)
     state = saved.state_dict()
     del state["unclosed"], state["classes"], state["ledger"]["examples"]
+    del state["ledger"]["statistic"]
     resumed.load_state_dict(through_a_file(state))
     assert resumed.judge_now(toy.model(1)).epoch == 2
 
@@ -321,6 +322,11 @@ def test_a_named_head_is_used() -> None:
     verdict = denoiser.end_epoch(model)
     assert verdict is not None
     assert verdict.threshold == pytest.approx(math.log(K))
+
+
+def test_a_head_that_is_not_there_is_told_after_the_first_epoch() -> None:
+    with pytest.raises(InputError, match="Linear has no layer 'nope'"):
+        Toy().run(make(prune_after=3, head="nope"), 1)
 
 
 def test_your_own_sampler_is_the_one_pruned() -> None:

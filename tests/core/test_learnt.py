@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from oddly.core import Denoiser, Verdict, denoise, learnt
 from oddly.core.cut import known_in_order, share_of_vague
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.learnt import LEARNT, SURE, VAGUE
+from oddly.core.learnt import LEARNT, NOTHING, SURE, VAGUE
 from oddly.core.sentinels import Scored, separation
 from oddly.data import DataOptions, load_data
 from oddly.errors import InputError
@@ -125,8 +125,9 @@ def test_the_vague_are_those_above_the_cut_less_those_that_look_random() -> None
 
 
 def test_trust_falls_from_the_needed_contrast_to_nine_tenths_of_it() -> None:
-    found = [learnt.trust(contrast, 8.0) for contrast in (20.0, 8.0, 7.6, 7.2, 1.0)]
+    found = [learnt.trust(contrast, 8.0) for contrast in (20.0, 8.0, 7.6, 7.2, 5.0)]
     assert found == pytest.approx([1.0, 1.0, 0.5, 0.0, 0.0])
+    assert learnt.trust(NOTHING - 0.01, 8.0) is None
 
 
 @pytest.mark.parametrize("options", [{"percentile": 40.0}, {"target_precision": 0.95}])

@@ -258,8 +258,10 @@ def test_state_of_another_size_is_refused() -> None:
         LossLedger(5).load_state_dict(saved.state_dict())
     with pytest.raises(InputError, match="saved ledger holds 4 examples, not 5"):
         LossLedger(5).load_state_dict(LossLedger(4).state_dict())  # before any loss
+    with pytest.raises(InputError, match="saved ledger holds ema, not last"):
+        LossLedger(4, "last").load_state_dict(LossLedger(4, "ema").state_dict())
     old = LossLedger(4).state_dict()
-    del old["examples"]
+    del old["examples"], old["statistic"]
     LossLedger(4).load_state_dict(old)
 
 

@@ -21,6 +21,12 @@ def test_a_cell_that_is_run_twice_is_told() -> None:
         denoise(loader)
 
 
+def test_an_option_that_nobody_knows_is_told_with_the_nearest() -> None:
+    loader = DataLoader(dataset(), 32, shuffle=True)
+    with pytest.raises(InputError, match="unknown option 'epoch'; did you mean 'epochs'"):
+        denoise(loader, epoch=20)
+
+
 def test_pruning_leaves_no_batch_of_one_that_batch_norm_would_refuse() -> None:
     loader, denoiser = denoise(DataLoader(dataset(), 32, shuffle=True))
     denoiser.sampler.set_keep(torch.arange(N) < 65)

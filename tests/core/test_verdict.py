@@ -277,6 +277,16 @@ def test_with_a_target_precision_the_percentile_is_what_came_of_it() -> None:
         assert verdict.percentile == pytest.approx(100 * below.item(), abs=1e-3)
 
 
+def test_a_precision_out_of_reach_is_told() -> None:
+    examples, losses, sentinels, _ = draw()
+    found = judge_by_sentinels(examples, losses, sentinels, None, 3, 4, target_precision=0.8)
+    assert found.num_removed and found.cautions() == []
+    none = replace(found, keep=torch.ones_like(found.keep))
+    (told,) = none.cautions()
+    assert told.startswith("nothing is removed: at no cut 80 % of the removed are expected to be")
+    assert replace(none, target_precision=None).cautions() == []
+
+
 def test_no_sentinel_observed_is_refused() -> None:
     examples, losses, _, _ = draw()
     none = Scored(torch.empty(0), *(torch.empty(0, dtype=torch.int64) for _ in range(2)))

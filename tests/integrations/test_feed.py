@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from oddly.core import denoise
 from oddly.errors import InputError
-from oddly.integrations.feed import Feed, beside, check_options, count_epochs
+from oddly.integrations.feed import Feed, beside, check_adapted, count_epochs
 from tests.integrations.toy import BATCH, K, N, given_set
 
 
@@ -106,7 +106,7 @@ def test_a_verdict_that_cannot_be_is_no_reason_to_lose_a_training() -> None:
     feed = make_feed(prune_after=5, counterfactual="weights")
     for number, (_, labels) in enumerate(feed):
         feed.observe(feed.indices[number], torch.zeros(len(labels), K), labels)
-    feed.finish(1, nn.Identity())
+    feed.finish(1, nn.Linear(1, K))
     with pytest.warns(UserWarning, match="stopped before there was a verdict on the labels: "):
         assert feed.conclude(nn.Identity(), stopped=True) is None  # it has no final layer
 
@@ -122,8 +122,8 @@ def test_a_checkpoint_of_fewer_processes(tmp_path: Path) -> None:
 
 
 def test_an_option_that_nobody_knows() -> None:
-    check_options(["percentile", "prune_after", "label_key", "num_classes"])
+    check_adapted(["percentile", "prune_after", "label_key", "num_classes"])
     with pytest.raises(InputError, match="unknown option 'percentil'; did you mean 'percentile'?"):
-        check_options(["percentil"])
+        check_adapted(["percentil"])
     with pytest.raises(InputError, match="unknown option 'refill'"):
-        check_options(["refill"])
+        check_adapted(["refill"])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset, WeightedRandomSampler
 
 from oddly.errors import InputError
 from tests.integrations.toy import BATCH, EPOCHS, K, N, check, make_blobs
@@ -150,6 +150,17 @@ class OneHot(Blobs):
 def test_labels_that_are_not_what_they_seem(module: Any, loader: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make_trainer(Denoise(K), num_sanity_val_steps=0).fit(module(), loader())
+
+
+def test_a_refusal_leaves_torch_as_it_was() -> None:
+    """Lightning replaces these while it asks for a loader, and puts them back if all goes well."""
+    names = ("__init__", "__setattr__", "__delattr__")
+    before = [getattr(DataLoader, name) for name in names]
+    weights = WeightedRandomSampler(torch.ones(N), N)
+    loader = DataLoader(TensorDataset(torch.zeros(N, 2), torch.arange(N) % K), sampler=weights)
+    with pytest.raises(InputError, match="WeightedRandomSampler would be lost"):
+        make_trainer(Denoise(K), num_sanity_val_steps=0).fit(Blobs(), loader)
+    assert [getattr(DataLoader, name) for name in names] == before
 
 
 class ByHand(Tuned):
