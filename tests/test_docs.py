@@ -237,6 +237,17 @@ def test_the_table_of_all_methods_on_digits() -> None:
             assert accuracy == f"{mean(each['test_accuracy'] for each in figures):.1f} %"
 
 
+def test_by_how_much_two_aims_are_missed() -> None:
+    def short_of_best(case: str, seed: int = 0) -> str:
+        found = detected(case, "odd", seed)
+        return short(found["best_f1"] - found["f1"])
+
+    page, heads = words_of("docs/default.md"), "cifar10n-aggregate-features"
+    assert f"cut lies {short_of_best('cifar10-uniform-40-layernorm')} from the best" in page
+    first, second, third = (short_of_best(heads, seed) for seed in range(3))
+    assert f"frozen features {first} with seed 0 (.02), {second} and {third} with the" in page
+
+
 def test_the_table_of_clean_labels() -> None:
     table = rows("docs/default.md", "| difference of the means |")
     assert [cells[0] for cells in table] == ["CIFAR-10", "CIFAR-100"]
