@@ -2,7 +2,8 @@
 
     python -m evidence.nothing_learnt --data-dir DATA       # 7 rows; two minutes on a core
 
-They are those of contrast_runs.json whose contrast was less than 5. DATA holds the official
+They are those whose contrast was less than 5 among the doubted ones that contrast_runs.json has
+twice (`removing_less`). DATA holds the official
 CIFAR-10 and the labels of CIFAR-10N; `--only digits` needs none.
 """
 

@@ -193,6 +193,8 @@ def _work(
         looked = look(listed, config, folder, device, watcher.reading)
     finally:
         watcher.end()
+    if (finished := Run(folder)).is_done:
+        _check_same(finished, looked.under_labels(Path(config.labels)) if config.labels else looked)
     write_unreadable(folder, {**listed.closed, **looked.unreadable})
     _tell_unreadable(looked, config, folder, watcher)
     if config.labels:  # now: what is a contradiction depends on them
@@ -201,12 +203,24 @@ def _work(
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
     data = replace(looked.data, contradicted=find_contradicted(groups, len(looked.data.train)))
-    if not (run := Run(folder)).is_done:  # else it was stopped in what follows
+    run = finished
+    if not run.is_done:  # else it was stopped in what follows
         run = run_config(config, folder, data, resume=True, watcher=watcher)
     store_pictures(run, looked.source)
     write_verdicts_csv(run)
     write_report(run)
     return run
+
+
+def _check_same(run: Run, looked: Looked) -> None:
+    """A finished run is completed from what it has judged, or not at all."""
+    split, names = looked.data.train, looked.data.class_names
+    given = [names[label] for label in split.labels.tolist()]
+    if run.verdicts.id.tolist() != list(split.ids) or run.verdicts.given_name.tolist() != given:
+        raise InputError(
+            f"{looked.data.name} is not what {run.path} has judged: examples or given labels"
+            " changed; clean it anew into another --out"
+        )
 
 
 def _tell_unreadable(

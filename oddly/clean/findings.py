@@ -61,18 +61,24 @@ def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
     labels that a person decided.
     """
     verdicts = run.verdicts
-    ranked = rank(verdicts[~has_reason(verdicts, DECIDED)])
+    ranked = rank(verdicts[~has_reason(verdicts, DECIDED)], run)
     return ranked[~ranked.keep] if top is None else ranked.head(top)
 
 
-def rank(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Removed ones first, and of those pictures under two labels; then by score."""
-    keys = {"surest": ~has_reason(verdicts, SAME_PICTURE)}
-    order = ["keep", "surest", "score"]
+def rank(verdicts: pd.DataFrame, run: Run) -> pd.DataFrame:
+    """Removed ones first, and of those pictures under two labels, side by side; then by score.
+
+    As `oddly review` shows them.
+    """
+    groups = {name: twin.group for name, twin in read_twins(run.path).items()}
+    keys: dict[str, Any] = {
+        "surest": ~has_reason(verdicts, SAME_PICTURE),
+        "group": verdicts.id.astype(str).map(groups).astype("float64"),  # none comes last
+    }
     ranked = verdicts.assign(**keys).sort_values(
-        order, ascending=[True, True, False], kind="stable"
+        ["keep", *keys, "score"], ascending=[True, True, True, False], kind="stable"
     )
-    return ranked.drop(columns="surest")
+    return ranked.drop(columns=list(keys))
 
 
 def summarise(run: Run) -> Findings:

@@ -47,7 +47,7 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
-    ranked = rank(run.verdicts)
+    ranked = rank(run.verdicts, run)
     # csv leaves \r unquoted, and a reader takes it for the end of a line
     returns = ranked.id.str.contains("\r").any() or any(
         "\r" in name for name in ranked.given_name.cat.categories

@@ -127,8 +127,9 @@ def _explain(
 
 def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -> list[Choice]:
     """When wrong labels are found, and by what; `asked`: the method's settings that were."""
+    method = [Choice("method", config.method, "asked for")] if config.method != "odd" else []
     if "counterfactual" not in settings_of(config.method):
-        return [Choice("method", config.method, "asked for")]
+        return method
     settings = method_settings(config)
     names = ("counterfactual", "statistic", "percentile", "prune_after", "target_precision")
     told = {name: settings.get(name) for name in names}
@@ -152,7 +153,7 @@ def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -
         why = "asked for"
     elif few:
         why = f"fewer than {SMALLEST} images"
-    return [Choice("prune after", *when), Choice("threshold", f"from {source}{cut}", why)]
+    return [*method, Choice("prune after", *when), Choice("threshold", f"from {source}{cut}", why)]
 
 
 def _describe_network(config: RunConfig) -> tuple[str, str]:

@@ -132,7 +132,7 @@ def _cut_(
         percentile = float(random.percentile_of(torch.tensor([threshold])))
     if levels is not None:
         rate, most = condemn_(examples, one_way, levels, shifts, threshold)
-        rates = rate, rates[1], max(rates[2], most)
+        rates = rate, min(rate, rates[1]), max(rates[2], most)
     return Cut(threshold, percentile, random, rates, one_way)
 
 

@@ -148,10 +148,11 @@ def condemn_(
     shift_(examples, raised)
     known = probe_known(examples)
     suspected = known.scores >= threshold
-    suspicious = suspected | (look_up(raised, known) > 0)
-    rate, most = float(suspected.double().mean()), float(suspicious.double().mean())
+    of_pairs = look_up(raised, known) > 0
+    shares = (suspected, suspected | of_pairs, suspected & of_pairs)
+    rate, most, ruled = (float(each.double().mean()) for each in shares)
     error = 2 * standard_error(rate, len(known.scores))
-    return rate, max(most, min(rate / max(held, rate) + error, 1.0))
+    return rate, max(most, min(rate - ruled + ruled / max(held, ruled) + error, 1.0))
 
 
 def _share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor) -> float:

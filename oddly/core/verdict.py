@@ -166,8 +166,10 @@ class Verdict:
 
     def tell_out_of_reach(self) -> str | None:
         """That nothing is removed for want of precision."""
-        if self.target_precision is None or self.num_removed:
+        if self.target_precision is None or self.readmitted or self.spared_classes:
             return None
+        if self.num_removed or bool((self.scores >= self.threshold).any()):
+            return None  # somebody keeps what is suspected
         return (
             f"nothing is removed: at no cut {100 * self.target_precision:g} % of the removed are"
             " expected to be wrong; lower target_precision, or leave it out"

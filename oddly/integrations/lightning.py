@@ -44,7 +44,7 @@ class Denoise(Callback):
         self._feed: Feed | None = None  # of this fit or, until another begins, of the last
         self._active = False  # whether this fit is followed
         self._stage = ""
-        self._refused: InputError | None = None
+        self._refused: Exception | None = None
         self._saved: dict[str, Any] = {}
         # Where a process that Lightning starts from this one (`ddp_spawn`) leaves the verdict.
         self._home, name = os.getpid(), f"oddly-{uuid.uuid4().hex}.pt"
@@ -105,7 +105,7 @@ class Denoise(Callback):
         would not put them back."""
         try:
             return self._follow(trainer, loader)
-        except InputError as error:
+        except Exception as error:
             self._refused = error
             return loader
 

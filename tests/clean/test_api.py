@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import oddly
-from oddly.clean import Choice, CleanWatcher, api
+from oddly.clean import Choice, CleanWatcher
 from oddly.clean.findings import summarise
 from oddly.cli.clean import _describe
 from oddly.errors import InputError
@@ -239,19 +239,6 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
     assert sum("written:" in note for note in listener.notes) == 3
     oddly.clean(out=out, resume=True, export="ids", top=2)  # one name needs no list
     assert len((out / "suspects.txt").read_text().splitlines()) == 2
-
-
-@pytest.mark.parametrize("lost", ["report.html", "verdicts.csv", "duplicates.csv"])
-def test_a_finished_run_is_completed_but_not_trained_again(
-    photos: Path, tmp_path: Path, lost: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where somebody stops it while the report is written."""
-    run = oddly.clean(photos, tmp_path / "run", **QUICK)
-    content, verdicts = (run.path / lost).read_bytes(), run.verdicts
-    (run.path / lost).unlink()
-    monkeypatch.setattr(api, "run_config", lambda *_, **__: pytest.fail("trained again"))
-    again = oddly.clean(out=run.path, resume=True)
-    assert (run.path / lost).read_bytes() == content and again.verdicts.equals(verdicts)
 
 
 @pytest.mark.parametrize(

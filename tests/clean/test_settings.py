@@ -93,6 +93,8 @@ def test_another_method_has_no_threshold_of_ours() -> None:
     table = reasons(PHOTOS, method="aum")
     assert table["method"] == ("aum", "asked for")
     assert not {"threshold", "prune after"} & set(table)
+    assert {"method", "threshold", "prune after"} <= set(reasons(PHOTOS, method="odd_mixup"))
+    assert "method" not in reasons(PHOTOS)
 
 
 @pytest.mark.parametrize(

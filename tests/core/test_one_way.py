@@ -233,6 +233,22 @@ def test_as_many_more_may_be_wrong_as_no_pair_holds() -> None:
     assert (found, most) == pytest.approx((0.216, 0.27 / 0.9 + error(0.216)))
 
 
+def test_scores_that_were_shifted_are_beyond_their_rival_by_what_they_were() -> None:
+    """All lie at 0.3 above the shift, or below it: half of those above have the rule's rival."""
+    groups = [(1_000, k, (k - by) % 5, 2.3) for k in range(5) for by in (1, 3)]
+    groups += [(8_000, k, (k + 2) % 5, 1.0) for k in range(5)]
+    pairs = [(k, (k - 1) % 5) for k in range(5)]
+    shifts = torch.full((5, 5), 2.0)
+    found, most = condemn_(scored(groups), pairs, torch.zeros(5), shifts, 2.1)
+    assert (found, most) == pytest.approx((0.2, 0.3 + error(0.2)))
+
+
+def test_no_more_than_all_may_be_wrong() -> None:
+    groups = [(3, k, (k - 1) % 5, 0.3) for k in range(5)]
+    groups += [(97, k, (k + 2) % 5, 0.2) for k in range(5)]
+    assert most_of(groups)[1] == 1.0
+
+
 def error(share: float) -> float:
     return 2 * math.sqrt(share * (1 - share) / 50_000)
 

@@ -162,7 +162,7 @@ def test_an_overlap_is_waited_upon() -> None:
 
 def test_a_network_that_takes_most_labels_for_random_has_found_nothing() -> None:
     """88 % score like sentinels: to remove all of these would be right, did the others not lie
-    so close (a contrast of 7.6). Further off, the network knows them.
+    so close (a contrast of 8.2). Further off, the network knows them.
     """
     generator = torch.Generator().manual_seed(0)
     planted, like_them = (torch.randn(n, generator=generator) for n in (300, 2640))

@@ -278,13 +278,17 @@ def test_with_a_target_precision_the_percentile_is_what_came_of_it() -> None:
 
 
 def test_a_precision_out_of_reach_is_told() -> None:
-    examples, losses, sentinels, _ = draw()
-    found = judge_by_sentinels(examples, losses, sentinels, None, 3, 4, target_precision=0.8)
-    assert found.num_removed and found.cautions() == []
-    none = replace(found, keep=torch.ones_like(found.keep))
-    (told,) = none.cautions()
-    assert told.startswith("nothing is removed: at no cut 80 % of the removed are expected to be")
-    assert replace(none, target_precision=None).cautions() == []
+    """Wrong labels that score more than random ones do: two estimates of their number differ."""
+    found = {}
+    for target in (0.5, 0.999):
+        examples, losses, sentinels, _ = draw()
+        lower = sentinels._replace(scores=sentinels.scores - 2)
+        found[target] = judge_by_sentinels(examples, losses, lower, None, 3, 4, False, target)
+    assert found[0.5].tell_out_of_reach() is None
+    told = found[0.999].tell_out_of_reach()
+    assert told and told.startswith("nothing is removed: at no cut 99.9 % of the removed are")
+    assert replace(found[0.999], readmitted=1).tell_out_of_reach() is None
+    assert replace(found[0.999], spared_classes=(0,)).tell_out_of_reach() is None
 
 
 def test_no_sentinel_observed_is_refused() -> None:

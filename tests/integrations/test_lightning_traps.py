@@ -161,6 +161,11 @@ def test_a_refusal_leaves_torch_as_it_was() -> None:
     with pytest.raises(InputError, match="WeightedRandomSampler would be lost"):
         make_trainer(Denoise(K), num_sanity_val_steps=0).fit(Blobs(), loader)
     assert [getattr(DataLoader, name) for name in names] == before
+    with pytest.raises(TypeError):  # whatever goes wrong
+        make_trainer(Denoise(K, percentile="a"), num_sanity_val_steps=0).fit(
+            Blobs(), train_loader()
+        )
+    assert [getattr(DataLoader, name) for name in names] == before
 
 
 class ByHand(Tuned):

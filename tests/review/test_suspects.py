@@ -102,6 +102,7 @@ def test_copies_under_two_labels_come_first_side_by_side(tmp_path: Path) -> None
         assert suspects[0].words == "Same picture, another label: dog (e.png)"
         assert suspects[3].words == "Same picture, another label: cat (a.png)"
         assert suspects[4].words.startswith("Strong suspicion")
+        assert list(suspects_of(Run(run.path), 5).id) == suspects.ids
     (run.path / "duplicates.csv").unlink()
     assert Suspects.read(Run(run.path)).ids == ids[:5]
 
