@@ -33,7 +33,8 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
         notes += _about_level(str(root), tree.images)
     elif options.pool_splits:
         train, test, depth = [path for part in parts.values() for path in part], None, 1
-        notes.append(f"judged together: {first_few([f'{name}/' for name in parts])}")
+        folders = dict.fromkeys(path.split("/")[0] + "/" for path in train)  # as they are called
+        notes.append(f"judged together: {first_few(list(folders))}")
     else:
         train, test, depth = parts["train"], _choose_test(parts, notes), 1
     class_names = _class_names(str(root), train, depth)

@@ -64,6 +64,14 @@ def test_splits_are_no_classes(tmp_path: Path) -> None:
     )
 
 
+def test_splits_judged_together_are_named_as_they_are(tmp_path: Path) -> None:
+    root = tree(tmp_path, "Train/a/1.png", "Train/b/1.png", "dev/a/1.png", "dev/b/1.png")
+    data = load(root, DataOptions(image_size=8, pool_splits=True))
+    (note,) = [note for note in data.notes if note.startswith("judged together: ")]
+    assert sorted(note.removeprefix("judged together: ").split(", ")) == ["Train/", "dev/"]
+    assert len(data.train) == 4 and data.test is None
+
+
 @pytest.mark.parametrize("name", ["val", "valid", "validation", "Validation", "VAL", "dev"])
 def test_val_is_the_test_split_where_there_is_no_other(tmp_path: Path, name: str) -> None:
     root = tree(tmp_path, "Train/a/1.png", "Train/b/1.png", f"{name}/a/1.png")
