@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from oddly.core.learnt import SURE
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -126,6 +128,13 @@ def test_the_table_of_whole_runs() -> None:
         assert plain == shown_or_not_run(case, "erm", lambda it: f"{it['test_accuracy']:.1f} %")
         for rival, method in zip(rivals, ("cleanlab", "odd_paper"), strict=True):
             assert rival == shown_or_not_run(case, method, lambda it: short(it["f1"]))
+
+
+def test_no_row_of_whole_runs_is_older_than_what_contrast_decides() -> None:
+    runs = [stored(f"detection/{case}--odd--seed0.json") for case in CASES.values()]
+    least = min(run["jobs"][0]["contrast"] for run in runs)
+    assert least >= SURE
+    assert f"None had a contrast below {least:.1f} at E" in words_of("docs/default.md")
 
 
 def shown_or_not_run(case: str, method: str, show: Callable[[dict[str, Any]], str]) -> str:
