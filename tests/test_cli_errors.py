@@ -53,6 +53,11 @@ BAD = [
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
     (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
+    (("train", "digits", "--backbone", "test_vit", "--reflect"), "reflect needs images"),
+    (
+        ("train", "digits", "--backbone", "test_vit", "--method", "mixup", "--set", "cut=true"),
+        "cut needs images",
+    ),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
     (("train", "digits", "--weights", "packaged"), f"name it too, --backbone {PACKAGED}"),
     (("train", "digits", "--mirror-test"), "digits has flip off"),

@@ -89,7 +89,7 @@ SOURCES = (
     "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV/Parquet table of"
     " path and label. Not needed with --resume."
 )
-NETWORKS = f"wrn-D-K, resnet8, resnet9, resnet18, resnet20 or a timm name {SUITS}."
+NETWORKS = f"wrn-D-K, resnet8, resnet9, resnet18, resnet20, whitened or a timm name {SUITS}."
 NOISES = "uniform, uniform_other, pair, asymmetric, asymmetric_blocks or instance."
 METHODS = (
     "odd, odd_mixup, erm, mixup, gce, luo, ren, mentornet, mentornet_dd, loss_correction, lccn,"
@@ -175,6 +175,9 @@ def train(
     cutout: Annotated[
         int, in_panel(DATA, "Side of a square blanked at random in training images; 0: none.")
     ] = 0,
+    reflect: Annotated[
+        bool, in_panel(DATA, "Fill shifted images up with their mirror image.", "--reflect")
+    ] = False,
     mirror_test: Annotated[
         bool, in_panel(RUN, "Test each image and its mirror image together.", "--mirror-test")
     ] = False,

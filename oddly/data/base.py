@@ -29,7 +29,7 @@ class Augment:
     """Random changes of a training image, applied to whole batches on the training device."""
 
     pad: int = 0
-    """Zero-pad each side by this many pixels, then crop back at a random place."""
+    """Pad each side by so many pixels, of zeros, then crop back at a random place."""
     flip: bool = False
     """Mirror left to right half of the time."""
     crop: int = 0
@@ -38,6 +38,8 @@ class Augment:
     """With `crop`: cut out this share of the area, of random shape, and resize it to the crop."""
     cutout: int = 0
     """Side of a square at a random place that is set to the mean; 0: none."""
+    reflect: bool = False
+    """With `pad`: beyond its edge an image goes on mirrored, not as zeros."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ LOG_ASPECT = math.log(4 / 3)  # the usual range of shapes, 3:4 to 4:3
 
 
 def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
-    """Random crop out of the zero-padded image and random mirroring, each image its own draw.
+    """Random crop out of the padded image and random mirroring, each image its own draw.
 
     The generator lives on the images' device.
     """
@@ -37,11 +37,21 @@ def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
     if how.pad:
         corner = torch.randint(2 * how.pad + 1, (2, b, 1), generator=generator, device=device)
         rows, columns = rows + corner[0], columns + corner[1]
-        images = pad(images, (how.pad,) * 4)
+        if how.reflect:
+            rows, columns = _fold(rows - how.pad, h), _fold(columns - how.pad, w)
+        else:
+            images = pad(images, (how.pad,) * 4)
     # One flat gather per channel: five times faster on CPU than indexing with four tensors.
-    place = rows[:, :, None] * (w + 2 * how.pad) + columns[:, None, :]  # (B, H, W)
+    place = rows[:, :, None] * images.shape[3] + columns[:, None, :]  # (B, H, W)
     place = place.view(b, 1, h * w).expand(b, c, h * w)
     return images.flatten(2).gather(2, place).view(b, c, h, w)
+
+
+def _fold(places: Tensor, length: int) -> Tensor:
+    """Places on a line and beyond, each as the one on it that a mirror at either end shows."""
+    last = max(length - 1, 1)
+    folded: Tensor = last - (last - places.remainder(2 * last)).abs()
+    return folded.clamp(max=length - 1)  # where the line is a single place
 
 
 def centre(images: Tensor, side: int) -> Tensor:

@@ -18,7 +18,7 @@ from oddly.data.labels import check_table, replace_labels
 from oddly.data.noise import add_noise
 from oddly.engine.config import RunConfig
 from oddly.engine.embed import Progress, embed_data
-from oddly.engine.feed import Feed, choose_augment, make_feed
+from oddly.engine.feed import Feed, check_cut, choose_augment, make_feed
 from oddly.engine.held_out import hold_out_test
 from oddly.engine.schedule import shortest_cycle
 from oddly.engine.sweep import predict_probabilities, read_features
@@ -74,8 +74,10 @@ def build(
     if config.tensorboard:
         check_tensorboard()
     method, notes = build_method(config.method, method_settings(config))
+    check_cut(method, config.frozen)  # before minutes of embedding
     device = choose_device(config.device)
     data = prepare_data(config, data, progress, device)
+    check_cut(method, data.train.holds_features)
     config = fill_in(config, data, method)
     assert config.epochs
     trusted = None

@@ -37,6 +37,8 @@ class RunConfig:
     """Mirror training images at random; None: as suits the data (image files: yes)."""
     cutout: int = 0
     """Side in pixels of a square of each training image that is blanked at random; 0: none."""
+    reflect: bool = False
+    """Where a training image is shifted, fill up with its mirror image instead of black."""
     mirror_test: bool = False
     """Test with the mean of the logits of an image and its mirror image."""
     noise: float = 0.0
@@ -54,7 +56,7 @@ class RunConfig:
     """The method's own settings, by name."""
 
     model: str | None = None
-    """wrn-D-K, resnet8, resnet9, resnet18, resnet20 or a timm name."""
+    """wrn-D-K, resnet8, resnet9, resnet18, resnet20, whitened or a timm name."""
     backbone: str | None = None
     """A timm network: frozen, and `model` trains on its features; or fine-tuned."""
     weights: str | None = None
@@ -120,6 +122,7 @@ class RunConfig:
             )
         of_images = {
             "cutout": self.cutout,
+            "reflect": self.reflect,
             "mirror_test": self.mirror_test,
             "noise instance": self.noise and self.noise_kind == "instance",
         }

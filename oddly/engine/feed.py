@@ -14,6 +14,7 @@ from oddly.data.base import Augment, LabelledData, Split
 from oddly.data.transforms import augment, blank, centre, normalise
 from oddly.engine.config import RunConfig
 from oddly.errors import InputError
+from oddly.methods import Method
 
 DEVICE_SHARE = 0.5  # of a GPU's free memory may hold the data itself
 
@@ -125,10 +126,14 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
     """The data with the augmentation that the run asks for, where it can be had."""
     how = data.augment
     flip = how.flip if config.flip is None else config.flip
-    how = replace(how, flip=flip, cutout=config.cutout or how.cutout)
-    asked = "cutout" if how.cutout else "mirror_test" if config.mirror_test else None
+    reflect = config.reflect or how.reflect
+    how = replace(how, flip=flip, cutout=config.cutout or how.cutout, reflect=reflect)
+    of_images = {"cutout": how.cutout, "reflect": reflect, "mirror_test": config.mirror_test}
+    asked = [name for name, is_asked in of_images.items() if is_asked]
     if asked and data.train.holds_features:
-        raise InputError(f"{asked} needs images; {data.name} holds features")
+        raise InputError(f"{asked[0]} needs images; {data.name} holds features")
+    if config.reflect and not how.pad:
+        raise InputError(f"reflect needs images that are shifted; those of {data.name} are not")
     _, height, width = data.image_shape
     if how.cutout > min(height, width):
         raise InputError(f"a cutout of {how.cutout} does not fit into {width} x {height} pixels")
@@ -137,6 +142,12 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
             f"mirror_test is for training on mirrored images: {data.name} has flip off"
         )
     return replace(data, augment=how)
+
+
+def check_cut(method: Method, features: bool) -> None:
+    """Refuse to paste rectangles into what has none."""
+    if features and getattr(method, "cut", False):
+        raise InputError("cut needs images; features have no rectangles to paste")
 
 
 def _fits(images: Tensor, device: torch.device) -> bool:

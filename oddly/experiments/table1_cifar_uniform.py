@@ -15,9 +15,10 @@ ERM, ODD and ODD + mixup share one trunk: plain training whose losses are kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from oddly.experiments.base import Cell, Experiment, Job, PaperNumber
-from oddly.experiments.sizes import Size
+from oddly.experiments.sizes import MINUTE, Size
 
 COLUMNS = {
     "CIFAR-10 0 %": ("cifar10", 0.0),
@@ -47,6 +48,15 @@ FIRST = ("ERM", "ODD", "ODD + mixup", "ODD (our default)")
 OTHERS = {"mixup": "mixup", "GCE": "gce", "Luo": "luo", "Ren": "ren", "MentorNet": "mentornet_dd"}
 TRUSTED = 1000  # labels known to be clean, for the rows the paper marks with a star
 NO_DROPOUT = ", no dropout"
+# With `--fast`: 100 epochs, after 14 on what was kept; or as many images in 68 epochs of all.
+CUT = {"cut": True, "smoothing": 0.1}
+ODD_CUT = {"epochs": 100, "method": "odd_mixup", "prune_after": 14, "rounds": 1, **CUT}
+MINUTE_ROWS: dict[str, dict[str, Any]] = {
+    "ERM, one minute": {"epochs": 68, "restart": 0, "method": "erm"},
+    "CutMix, one minute": {"epochs": 68, "restart": 0, "method": "mixup", **CUT},
+    "ODD (our default) + CutMix, one minute": ODD_CUT,
+    "the same, mirrored beyond the edge": {**ODD_CUT, "reflect": True},
+}
 SMALL_CELLS = [(row, "CIFAR-10 40 %") for row in FIRST[:2]]
 
 
@@ -55,6 +65,8 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
     wanted += [(row, column) for row in OTHERS for column in BY_VALUE]
     if size.options.get("dropout"):
         wanted += [(row + NO_DROPOUT, BY_VALUE[0]) for row in ("ODD", "ODD + mixup")]
+    if size.name == "fast":
+        wanted += [(row, "CIFAR-10 40 %") for row in MINUTE_ROWS]
     if size.name == "small":
         wanted = SMALL_CELLS
     return [make_cell(size, row, column, seeds) for row, column in wanted]
@@ -67,6 +79,8 @@ def make_cell(size: Size, row: str, column: str, seeds: int) -> Cell:
 
 
 def make_job(size: Size, row: str, data: str, noise: float, seed: int) -> Job:
+    if row in MINUTE_ROWS:
+        return Job(size.config(data, seed, noise=noise, **MINUTE, **MINUTE_ROWS[row]))
     changed = {"dropout": 0.0} if row.endswith(NO_DROPOUT) else {}
     row = row.removesuffix(NO_DROPOUT)
     trunk = size.trunk(data, seed, noise=noise, **changed)

@@ -197,6 +197,12 @@ class ODDMixup(ODD):
 
     alpha: float = 1.0
     """mixup's Beta parameter after E (the paper does not state its own)."""
+    cut: bool = False
+    """CutMix instead of mixup."""
+    smoothing: float = 0.0
+    """This share of every label is spread evenly over all classes, after E."""
+
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {**ODD.ranges, **Mixup.ranges}
 
     def __post_init__(self) -> None:
-        self.after = Mixup(self.alpha)
+        self.after = Mixup(self.alpha, self.cut, self.smoothing)

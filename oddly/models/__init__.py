@@ -13,6 +13,7 @@ from oddly.models.fast_resnet import resnet9
 from oddly.models.feature_head import FeatureHead
 from oddly.models.resnet import ResNet, resnet8, resnet18, resnet20
 from oddly.models.timm_model import create_timm_model, import_timm, nearest_timm_names
+from oddly.models.whitened_net import whitened
 from oddly.models.wide_resnet import WideResNet
 
 __all__ = ["MODELS", "ResNet", "WideResNet", "build_model", "check_known"]
@@ -24,6 +25,7 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet9": resnet9,
     "resnet18": resnet18,
     "resnet20": resnet20,
+    "whitened": whitened,
     "wrn-28-10": partial(WideResNet, 28, 10),  # the paper's: 36.5 million parameters
 }
 """Name → builder(num_classes, in_channels); `build_model` also knows wrn-D-K and timm's names."""

@@ -30,14 +30,19 @@ def slow_augment(images: Tensor, how: Augment, generator: torch.Generator) -> Te
         corner = corners[:, :, 0].cpu().numpy()
     result = []
     for i, image in enumerate(images.numpy()):
-        padded = np.pad(image, ((0, 0), (how.pad, how.pad), (how.pad, how.pad)))
+        around = ((0, 0), (how.pad, how.pad), (how.pad, how.pad))
+        padded = np.pad(image, around, mode="reflect" if how.reflect else "constant")
         top, left = corner[0, i], corner[1, i]
         crop = padded[:, top : top + height, left : left + width]
         result.append(crop[:, :, ::-1] if mirrored[i] else crop)
     return torch.from_numpy(np.stack(result))
 
 
-@pytest.mark.parametrize("how", [Augment(), Augment(2), Augment(0, True), Augment(3, True)])
+HOW = [Augment(), Augment(2), Augment(0, True), Augment(3, True)]
+HOW += [Augment(2, reflect=True), Augment(3, True, reflect=True), Augment(9, reflect=True)]
+
+
+@pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("channels", [1, 3])
 def test_augment_matches_the_slow_twin(how: Augment, channels: int) -> None:
     images = pictures(channels=channels)
@@ -45,6 +50,12 @@ def test_augment_matches_the_slow_twin(how: Augment, channels: int) -> None:
     fast = augment(images, how, torch.Generator().manual_seed(5))
     assert torch.equal(fast, slow_augment(images, how, torch.Generator().manual_seed(5)))
     assert fast.dtype == torch.uint8 and torch.equal(images, before)
+
+
+def test_a_single_pixel_has_no_other_side() -> None:
+    images = pictures()[:, :, :1, :1]
+    shown = augment(images, Augment(2, reflect=True), torch.Generator().manual_seed(0))
+    assert torch.equal(shown, images)
 
 
 def test_augment_takes_any_memory_layout() -> None:
@@ -103,8 +114,9 @@ def test_channel_statistics_match_numpy() -> None:
 
 
 @pytest.mark.gpu
-def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync() -> None:
-    images, how = pictures(64, 3, 8, 8), Augment(2, True)
+@pytest.mark.parametrize("reflect", [False, True])
+def test_augment_on_gpu_matches_the_slow_twin_without_a_host_sync(reflect: bool) -> None:
+    images, how = pictures(64, 3, 8, 8), Augment(2, True, reflect=reflect)
     on_gpu = images.cuda()
     normalise(on_gpu, (0.5,) * 3, (0.3,) * 3)  # the first call copies the numbers over
     generator = torch.Generator("cuda").manual_seed(0)

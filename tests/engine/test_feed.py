@@ -141,8 +141,8 @@ def test_squares_are_blanked_last_and_draw_only_where_asked_for() -> None:
 def test_the_augmentation_is_the_datas_where_nothing_is_asked_for() -> None:
     data = replace(synthetic(), augment=Augment(pad=1, flip=True, cutout=2))
     assert choose_augment(data, RunConfig("mine")) == data
-    asked = choose_augment(data, RunConfig("mine", flip=False, cutout=8))
-    assert asked.augment == Augment(pad=1, flip=False, cutout=8)
+    asked = choose_augment(data, RunConfig("mine", flip=False, cutout=8, reflect=True))
+    assert asked.augment == Augment(pad=1, flip=False, cutout=8, reflect=True)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,7 @@ def test_the_augmentation_is_the_datas_where_nothing_is_asked_for() -> None:
     [
         (RunConfig("mine", cutout=9), "a cutout of 9 does not fit into 8 x 8 pixels"),
         (RunConfig("mine", mirror_test=True, flip=False), "synthetic has flip off"),
+        (RunConfig("mine", reflect=True), "images that are shifted; those of synthetic are not"),
     ],
 )
 def test_what_images_are_refused(config: RunConfig, message: str) -> None:
@@ -157,7 +158,7 @@ def test_what_images_are_refused(config: RunConfig, message: str) -> None:
         choose_augment(synthetic(), config)
 
 
-@pytest.mark.parametrize("options", [{"cutout": 1}, {"mirror_test": True}])
+@pytest.mark.parametrize("options", [{"cutout": 1}, {"mirror_test": True}, {"reflect": True}])
 def test_features_have_no_pixels(options: dict[str, int]) -> None:
     images = synthetic()
     features = replace(images.train, images=torch.rand(len(images.train), 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from oddly.experiments.base import Cell, Filled, Job, PaperNumber, fill, missing
 from oddly.experiments.results import Store, run_name
 from oddly.experiments.runner import Runner
 from oddly.experiments.sizes import FAST, FULL, Size
-from oddly.experiments.table1_cifar_uniform import PAPER, cells
+from oddly.experiments.table1_cifar_uniform import MINUTE_ROWS, PAPER, cells
 from oddly.methods import METHODS
 
 TINY = Size(
@@ -75,8 +76,25 @@ def test_dropout_is_on_but_in_two_rows_and_trusted_labels_where_the_paper_has_a_
     assert trusted == {"Ren", "MentorNet"}
     for row, job in jobs.items():
         assert METHODS[job.config.method].needs_trusted_labels == (row in trusted)
-    # What has no dropout has no such rows.
-    assert len(list(cells(FAST, 1))) == 9 * 6
+    # What has no dropout has no such rows, but four on what a minute gets.
+    assert len(list(cells(FAST, 1))) == 9 * 6 + 4
+
+
+def test_what_a_minute_gets_is_asked_of_one_column() -> None:
+    minute = [cell for cell in cells(FAST, 1) if cell.row in MINUTE_ROWS]
+    assert [cell.row for cell in minute] == list(MINUTE_ROWS)
+    assert {cell.column for cell in minute} == {"CIFAR-10 40 %"}
+    configs = {cell.row: cell.jobs[0].config for cell in minute}
+    methods = [config.method for config in configs.values()]
+    assert methods == ["erm", "mixup", "odd_mixup", "odd_mixup"]
+    # Two differ in nothing else.
+    *_, plain, reflected = configs.values()
+    assert replace(plain, reflect=True) == reflected != plain
+    # As many images pass by: 40 % drawn uniformly leave 64 % of the labels right.
+    for config in configs.values():
+        before = config.settings.get("prune_after", config.epochs)
+        assert config.epochs and before
+        assert before + 0.64 * (config.epochs - before) == pytest.approx(68, rel=0.03)
 
 
 def test_table1_begins_with_the_most_valuable(nothing_stored: Store) -> None:

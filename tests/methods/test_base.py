@@ -48,7 +48,8 @@ def test_a_batch_cannot_be_altered() -> None:
 
 def test_settings_of_a_method_with_their_types() -> None:
     assert settings_of("erm") == {}
-    assert settings_of("mixup") == {"alpha": "float"}
+    mixing = {"alpha": "float", "cut": "bool", "smoothing": "float"}
+    assert settings_of("mixup") == mixing
     assert settings_of("odd") == {
         "prune_after": "int | None",
         "percentile": "float | None",
@@ -61,7 +62,7 @@ def test_settings_of_a_method_with_their_types() -> None:
         "rounds": "int",
         "retrain": "bool",
     }
-    assert settings_of("odd_mixup") == {**settings_of("odd"), "alpha": "float"}
+    assert settings_of("odd_mixup") == {**settings_of("odd"), **mixing}
 
 
 def test_settings_of_a_file_that_evaluates_annotations(monkeypatch: pytest.MonkeyPatch) -> None:

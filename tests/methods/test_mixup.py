@@ -1,4 +1,4 @@
-"""mixup against its formula, written out example by example."""
+"""mixup and CutMix against their formulas, written out example by example."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from oddly.errors import InputError
 from oddly.methods.base import Batch
 from oddly.methods.erm import ERM
-from oddly.methods.mixup import Mixup
+from oddly.methods.mixup import Mixup, paste
 
 
 @pytest.fixture
@@ -80,6 +80,53 @@ def test_shares_follow_the_beta_distribution(alpha: float) -> None:
     assert 0 <= shares.min() <= shares.max() <= 1
     assert shares.mean().item() == pytest.approx(0.5, abs=0.04)
     assert shares.var().item() == pytest.approx(1 / (4 * (2 * alpha + 1)), rel=0.1)
+
+
+def test_smoothed_labels(batch: Batch, model: nn.Linear) -> None:
+    """A share s of each label over all three classes: own (1 - s) + the mean of all s."""
+    losses = -F.log_softmax(model(batch.inputs), 1)
+    own = losses.gather(1, batch.labels[:, None]).mean()
+    smoothed = Mixup(alpha=0, smoothing=0.3).loss(model, batch).loss
+    torch.testing.assert_close(smoothed, 0.7 * own + 0.3 * losses.mean())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.97, 1.0])
+def test_a_rectangle_is_pasted_and_counted(share: float) -> None:
+    ours, theirs = torch.zeros(2, 3, 12, 8), torch.ones(2, 3, 12, 8)
+    sizes = set()
+    for seed in range(600):
+        torch.manual_seed(seed)
+        mixed, left = paste(ours, theirs, share)
+        assert left == pytest.approx(1 - float(mixed.mean()))
+        assert torch.equal(mixed[0], mixed[1]) and torch.equal(mixed[:, 0], mixed[:, 2])
+        rows, columns = mixed[0, 0].amax(1), mixed[0, 0].amax(0)
+        assert torch.equal(mixed[0, 0], rows[:, None] * columns)  # one rectangle
+        assert all((line.diff() != 0).sum() <= 2 for line in (rows, columns))
+        sizes.add(round(1 - left, 6))
+    assert not ours.any()
+    # The whole rectangle where it fits: sides of √(1 - share), to the pixel below.
+    whole = [2 * (round(length * (1 - share) ** 0.5) // 2) for length in (12, 8)]
+    assert max(sizes) == pytest.approx(whole[0] * whole[1] / 96)
+    assert len(sizes) > 1 or share == 1.0 or not whole[1]
+
+
+def test_cutmix_is_the_formula_on_pasted_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Mixup, "_draw_share", lambda self: 0.4)
+    torch.manual_seed(0)
+    images, labels = torch.randn(5, 1, 6, 6), torch.tensor([0, 1, 2, 1, 0])
+    model = nn.Sequential(nn.Flatten(), nn.Linear(36, 3))
+    torch.manual_seed(9)
+    partner = torch.randperm(5)
+    mixed, left = paste(images, images[partner], 0.4)
+    assert 0 < left < 1 and partner.tolist() != list(range(5))
+    expected = []
+    for i, logits in enumerate(model(mixed)):
+        own, other = (-F.log_softmax(logits, 0)[labels[at]] for at in (i, partner[i]))
+        expected.append(left * own + (1 - left) * other)
+    torch.manual_seed(9)
+    output = Mixup(cut=True).loss(model, Batch(torch.arange(5), images, labels))
+    torch.testing.assert_close(output.loss, torch.stack(expected).mean())
+    assert output.logits is None
 
 
 def test_negative_alpha() -> None:

@@ -264,6 +264,7 @@ def test_mixup_comes_only_after_pruning() -> None:
     method.setup(context)
     assert method.before == ERM()
     assert method.after == Mixup(0.4)
+    assert ODDMixup(alpha=0.4, cut=True, smoothing=0.1).after == Mixup(0.4, True, 0.1)
     mixed = [output.logits is None for output in run(method, context, 4)]
     assert mixed == [False, False, True, True]
 

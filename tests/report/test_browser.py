@@ -137,6 +137,8 @@ def test_the_threshold_is_moved_by_keys(run: Run, open_page: Open) -> None:
 
 
 def cards(page: Page) -> list[str]:
+    # Cards have a text only once the browser has found them in view, which takes it a frame.
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     return page.locator("#suspect-list .open").all_inner_texts()
 
 

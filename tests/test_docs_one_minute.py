@@ -1,0 +1,79 @@
+"""docs/reproduce.md on one minute of one GPU, and on CIFAR-10 at full size, as stored."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import Any
+
+from oddly.experiments.results import Store
+from oddly.experiments.sizes import FAST, FULL
+from oddly.experiments.table1_cifar_uniform import MINUTE_ROWS, make_job
+from tests.test_docs import rows, short, stored, words_of
+
+PAGE = words_of("docs/reproduce.md")
+TRIALS: list[dict[str, Any]] = stored("one_minute_trials.json")["rows"]
+BEST = "100 epochs, CutMix, mirrored beyond the edge"
+
+
+def test_the_table_of_trials() -> None:
+    table = rows("docs/reproduce.md", "| | test accuracy, % | with mirror images |")
+    names = [trial["what"] for trial in TRIALS]
+    assert [row[1:] for row in table] == [
+        [f"{trial['test_accuracy']:.2f}", f"{trial['mirrored']:.2f}"] for trial in TRIALS
+    ]
+    assert [row[0] for row in table[:-3]] == names[:-3] and set(names[-4:]) == {BEST}
+    assert [trial["seed"] for trial in TRIALS] == [0] * (len(TRIALS) - 3) + [1, 2, 0]
+    again = f"the same, seed 0 again, alone on the card: {TRIALS[-1]['seconds_alone']:.1f} s"
+    assert [row[0] for row in table[-3:]] == ["the same, seed 1", "the same, seed 2", again]
+
+
+def test_what_is_said_of_crops_that_go_on_mirrored() -> None:
+    best = [trial for trial in TRIALS if trial["what"] == BEST]
+    assert "bring all four trainings above 92.8 % with mirror images" in PAGE
+    assert len(best) == 4 and min(trial["mirrored"] for trial in best) > 92.8
+    alone = mean(trial["test_accuracy"] for trial in best)
+    assert f"and to {alone:.1f} % in the mean without" in PAGE
+
+
+def summaries(row: str) -> list[dict[str, Any]]:
+    found = (Store().find(make_job(FAST, row, "cifar10", 0.4, seed).config) for seed in range(3))
+    return [dict(result.summary) for result in found if result]
+
+
+def test_what_a_minute_gets() -> None:
+    erm, cut, ours, reflected = (summaries(row) for row in MINUTE_ROWS)
+    assert len(ours) == 3 and not reflected and "has yet to be trained for the table" in PAGE
+    first = ours[0]
+    ended = f"ended at {first['test_accuracy']:.2f} % in {first['seconds']:.1f} s of one H200"
+    all_three = f"{mean(run['test_accuracy'] for run in ours):.2f} % in the mean of three seeds"
+    assert ended in PAGE and all_three in PAGE
+    for name in ("precision", "recall"):
+        ends = [end(run[name] for run in ours) for end in (min, max)]
+        assert f"{name} {' to '.join(f'{each:.2f}'.lstrip('0') for each in ends)}" in PAGE
+    others = [mean(run["test_accuracy"] for run in runs) for runs in (cut, erm)]
+    assert "CutMix {:.1f} %, plain training {:.1f} %".format(*others) in PAGE
+
+
+def test_the_papers_rule_on_cifar10_at_full_size() -> None:
+    job = make_job(FULL, "ODD", "cifar10", 0.4, 0)
+    run, other = (make_job(FULL, "ODD", data, 0.4, 0).trunk for data in ("cifar10", "cifar100"))
+    assert run and other
+    result, trunk, hundred = (Store().find(config) for config in (job.config, run, other))
+    assert result and trunk and hundred
+    end, looks = result.summary, trunk.snapshots
+    behind = 92.8 - end["test_accuracy"]
+    assert f"the paper's rule**: {end['test_accuracy']:.2f} %, {behind:.2f} below the paper" in PAGE
+    far = [looks[epoch]["ks_noise_normal"] for epoch in sorted(looks, key=int)]
+    assert far == sorted(far) and f"wrong labels {two(far[-1])}, highest so far" in PAGE
+    simulated = [each.snapshots["75"]["ks_noise_simulated"] for each in (trunk, hundred)]
+    assert "the real noise {}; {} on CIFAR-100".format(*map(two, simulated)) in PAGE
+    removed, wrong = end["removed_fraction"], end["noise"]["realised"]
+    assert f"removes {100 * removed:.0f} % of the labels where {100 * wrong:.0f} % are" in PAGE
+    assert f"precision {two(end['precision'])} and recall {two(end['recall'])}, where" in PAGE
+    thirty = looks["75"]["by_percentile"]["30"]
+    would = f"would have had {two(thirty['precision'])} and {two(thirty['recall'])}"
+    assert f"p = 30, on the same losses, {would}" in PAGE
+
+
+def two(value: float) -> str:
+    return short(round(value, 2)).rstrip("0")
