@@ -70,6 +70,8 @@ def test_the_papers_rule_on_cifar10_at_full_size() -> None:
     removed, wrong = end["removed_fraction"], end["noise"]["realised"]
     assert f"removes {100 * removed:.0f} % of the labels where {100 * wrong:.0f} % are" in PAGE
     assert f"precision {two(end['precision'])} and recall {two(end['recall'])}, where" in PAGE
+    replaced = end["recall"] * wrong / 0.4
+    assert f"recall is {two(replaced)} by its count" in PAGE
     thirty = looks["75"]["by_percentile"]["30"]
     would = f"would have had {two(thirty['precision'])} and {two(thirty['recall'])}"
     assert f"p = 30, on the same losses, {would}" in PAGE
