@@ -24,7 +24,8 @@ from oddly.pictures import Unreadable
 from oddly.records import write_atomic
 
 SHARD = 512  # images whose features are kept in one file
-BATCH = 32  # images that go through the backbone at once: larger ones fall out of a CPU's cache
+BATCH = 32  # images that go through the backbone at once …
+CPU_BATCH = 8  # … on a CPU: what its cache holds, and its memory gives again without the system
 ROWS = 2**16  # of features that are held as floats at a time
 DTYPE = torch.float16  # of features: half the space, and no verdict hangs on the eleventh bit
 
@@ -156,7 +157,8 @@ def _embed_shard(
     features: list[Tensor] = []
     digests: list[bytes] = []
     unreadable: dict[int, str] = {}
-    for batch, decoded in _decode_ahead(source, places):
+    size = CPU_BATCH if device.type == "cpu" else BATCH
+    for batch, decoded in _decode_ahead(source, places, size):
         good = [image for image in decoded if isinstance(image, Tensor)]
         for i, image in zip(batch, decoded, strict=True):
             if isinstance(image, str):
@@ -173,11 +175,11 @@ def _cat(features: list[Tensor]) -> Tensor:
     return torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE)
 
 
-def _decode_ahead(source: ImageSource, places: range) -> Iterator[tuple[range, list[Tensor | str]]]:
+def _decode_ahead(
+    source: ImageSource, places: range, size: int
+) -> Iterator[tuple[range, list[Tensor | str]]]:
     """Batches in order, each image or the reason why not; a few are decoded ahead by threads."""
-    batches = [
-        range(i, min(i + BATCH, places.stop)) for i in range(places.start, places.stop, BATCH)
-    ]
+    batches = [range(i, min(i + size, places.stop)) for i in places[::size]]
     pool = ThreadPoolExecutor(min(16, torch.get_num_threads()))
     with warnings.catch_warnings():  # Pillow's remarks: what matters becomes a reason
         warnings.simplefilter("ignore")

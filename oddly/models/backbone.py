@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from oddly.errors import InputError
+from oddly.models.folding import fold_norms
 from oddly.models.timm_model import create_timm_model, import_timm
 from oddly.models.weights import final_layer, read_state
 
@@ -48,8 +49,10 @@ def load_backbone(name: str, weights: str, image_size: int) -> Backbone:
     for weight in network.parameters():
         weight.requires_grad_(False)
     network.eval().to(memory_format=torch.channels_last)
+    features = _count_features(network, image_size)
+    probe = torch.rand(1, 3, image_size, image_size, generator=torch.Generator().manual_seed(0))
     mean, std = pixel_statistics(name, weights)
-    return Backbone(network, mean, std, _count_features(network, image_size)).eval()
+    return Backbone(fold_norms(network, probe), mean, std, features).eval()
 
 
 def load_fine_tuned(

@@ -38,7 +38,7 @@ def greys(folder: Path, number: int) -> ImageFiles:
 @pytest.fixture
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SHARD", 10)
-    monkeypatch.setattr(module, "BATCH", 4)
+    monkeypatch.setattr(module, "CPU_BATCH", 4)
 
 
 @pytest.mark.usefixtures("small_shards")

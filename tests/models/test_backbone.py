@@ -43,9 +43,13 @@ def test_the_packaged_weights_classify_as_imagenet_networks_do() -> None:
 
 def test_weights_from_a_file(weights: Path) -> None:
     backbone = load_backbone(TINY, str(weights), 32)
-    state = torch.load(weights, weights_only=True)
-    assert torch.equal(backbone.network.state_dict()["conv_stem.weight"], state["conv_stem.weight"])
-    assert backbone(torch.zeros(1, 3, 32, 32, dtype=torch.uint8)).shape == (1, backbone.features)
+    network = timm.create_model(TINY).eval()
+    network.load_state_dict(torch.load(weights, weights_only=True))
+    images = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
+    mean, std = (torch.tensor(each)[:, None, None] for each in pixel_statistics(TINY, ""))
+    by_hand = network.forward_features((images / 255 - mean) / std).mean((2, 3))
+    assert by_hand.shape == (2, backbone.features)
+    assert torch.allclose(backbone(images), by_hand, atol=1e-4)
 
 
 def test_fine_tuned_networks_get_a_new_classifier(weights: Path) -> None:
