@@ -9,7 +9,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from oddly.engine.config import RunConfig
-from oddly.experiments.results import Result, Store
+from oddly.errors import count
+from oddly.experiments.results import Result, Store, run_name
 from oddly.experiments.sizes import SIZES, Size
 
 FROM_RUN = "run:"  # how a config names the weights of an earlier run
@@ -139,7 +140,7 @@ class Experiment:
     name: str
     title: str
     cost: str
-    """What all of it takes, in words."""
+    """What all of it takes in the paper's setting, in words."""
     cells: Callable[[Size, int], Sequence[Cell]]
     """For a size and a number of seeds; most valuable first."""
     sizes: Mapping[str, Size] = field(default_factory=lambda: SIZES)
@@ -149,6 +150,13 @@ class Experiment:
     """Writes the figures; returns their files."""
     about: str = ""
     """A remark to print below the table: what the paper says in words."""
+
+    def cost_of(self, size: Size, cells: Sequence[Cell]) -> str:
+        """`cost` is that of the paper's setting; smaller ones say what a training takes."""
+        if not size.cost:
+            return self.cost
+        jobs = {run_name(job.config) for cell in cells for job in cell.jobs}
+        return f"{count(len(jobs), 'training')}, {size.cost}"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from oddly.data import load_data
 from oddly.data.base import DataOptions, Split, find_folder
 from oddly.data.imagenet import find_synsets, list_synsets
 from oddly.data.source import ImageFiles
-from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16
+from oddly.engine.build import TEST_BATCH, build_network, choose_device, data_options, use_bf16
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
 from oddly.engine.feed import make_feed
@@ -27,9 +27,7 @@ def try_on(config: RunConfig, folder: Path, dataset: str) -> dict[str, float]:
     """
     if dataset != "imagenet":
         raise InputError(f"no further test set is called '{dataset}'")
-    options = DataOptions(
-        data_dir=Path(config.data_dir) if config.data_dir else None, image_size=config.image_size
-    )
+    options = data_options(config)
     data = load_data(config.data, options)
     assert isinstance(data.train.images, ImageFiles)
     split = validation_set(options, data.class_names, data.train.images.size)

@@ -48,7 +48,7 @@ class Runner:
     _loaded: dict[str, LabelledData | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        if self.size.make and not self.where.get("data_dir"):
+        if self.size.make:  # also where a folder is given: the true data would take days
             self.where = {**self.where, "data_dir": str(self.runs / "made")}
             self.size.make(self.runs / "made")
 

@@ -34,11 +34,13 @@ class Size:
     """Of the row "our default"."""
     shrink: Callable[[LabelledData], LabelledData] | None = None
     make: Callable[[Path], None] | None = None
-    """Makes the data itself below a folder, in the official layout, where no folder is given."""
+    """Makes the data itself below a folder, in the official layout."""
     examples: int = 50_000
     """Of its training set, for plans."""
     compile: bool = False
     """Whether its runs are long enough for torch.compile to pay on a GPU."""
+    cost: str = ""
+    """What one training takes, in words; empty: what the experiment says of the paper's setting."""
 
     def config(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
         """A run of this size; `options` win, what is no field is a setting of the method."""
@@ -90,9 +92,14 @@ class Size:
             self, options=merged, prune_after=int(prune_after), default_settings=defaults
         )
 
+    @property
+    def decodes_files(self) -> bool:
+        """Whether its data are image files; CIFAR lies in memory."""
+        return "image_size" in self.options
+
     def load(self, data: str, data_dir: Path | None) -> LabelledData | None:
         """The data as this size has it; None where the engine decodes files as a run asks."""
-        if "image_size" in self.options:
+        if self.decodes_files:
             return None
         loaded = load_data(data, DataOptions(data_dir=data_dir))
         return self.shrink(loaded) if self.shrink else loaded
@@ -109,6 +116,7 @@ def _typed(name: str, text: str) -> Any:
 
 
 SMALL_TRAIN, SMALL_TEST = 1_000, 500
+SECONDS = "seconds of two CPU cores each"
 
 
 def shrink_images(data: LabelledData) -> LabelledData:
@@ -160,6 +168,7 @@ FAST = Size(
     },
     prune_after=14,
     default_settings={"prune_after": 14},
+    cost="up to about a minute of one GPU each",
 )
 # Ours too: what a row of table 1 does with a whole minute of one GPU.
 MINUTE = {
@@ -181,5 +190,6 @@ SMALL = Size(
     prune_after=6,
     shrink=shrink_images,
     examples=SMALL_TRAIN,
+    cost=SECONDS,
 )
 SIZES = {size.name: size for size in (FULL, FAST, SMALL)}
