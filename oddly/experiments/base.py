@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from oddly.engine.config import RunConfig
-from oddly.errors import count
+from oddly.errors import InputError, count, first_few, first_line
 from oddly.experiments.results import Result, Store, run_name
 from oddly.experiments.sizes import SIZES, Size
 
@@ -177,14 +177,25 @@ def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
     for cell in cells:
         results = [(job, store.find(job.config)) for job in cell.jobs]
         known = [result for job, result in results if result and job.is_stored(result)]
-        if cell.joint:
-            whole = bool(known) and len(known) == len(cell.jobs)
-            values = [cell.joint(known)] if whole else []
-        else:
-            values = [cell.read(result) for result in known]
-        numbers = tuple(value for value in values if value is not None)
+        try:
+            numbers = _read_numbers(cell, known)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            names = first_few([run_name(job.config) for job in cell.jobs])
+            raise InputError(
+                f"no number for '{cell.row}', '{cell.column}' can be read off {names}:"
+                f" {first_line(error)}"
+            ) from error
         filled.append(Filled(cell.row, cell.column, cell.paper, numbers))
     return filled
+
+
+def _read_numbers(cell: Cell, known: Sequence[Result]) -> tuple[float, ...]:
+    if cell.joint:
+        whole = bool(known) and len(known) == len(cell.jobs)
+        values = [cell.joint(known)] if whole else []
+    else:
+        values = [cell.read(result) for result in known]
+    return tuple(value for value in values if value is not None)
 
 
 def missing_jobs(cells: Sequence[Cell], store: Store) -> list[Job]:
