@@ -17,7 +17,7 @@ from oddly.engine.loop import run_config
 from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.errors import InputError
 from oddly.experiments.base import FROM_RUN, Job
-from oddly.experiments.elsewhere import try_on
+from oddly.experiments.elsewhere import check_there, try_on
 from oddly.experiments.estimate import Estimator
 from oddly.experiments.results import Store, identity, run_name
 from oddly.experiments.sizes import Size
@@ -111,6 +111,8 @@ class Runner:
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
         """One job to its end, its trunk first; returns the stored result's file."""
+        if job.also_test:
+            check_there(self.located(job.config), job.also_test)
         if job.after:
             self.train(job.after)
         fork = None
@@ -234,7 +236,7 @@ class Runner:
         """The finished network on a further test set, where the job asks for that."""
         if job.also_test is None or not Run(folder).is_done:
             return {}
-        return {job.also_test: try_on(self.located(job.config), folder, job.also_test)}
+        return {job.also_test: try_on(self.located(job.config), folder)}
 
     def located(self, config: RunConfig) -> RunConfig:
         """The config as it runs here: weights of an earlier run come from its folder."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,25 +17,12 @@ from oddly.engine.checkpoint import load_checkpoint, milestone_path
 from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Watcher
-from oddly.errors import InputError
 from oddly.experiments.base import Job
 from oddly.experiments.estimate import AROUND_SECONDS
-from oddly.experiments.results import Store, run_name
+from oddly.experiments.results import run_name
 from oddly.experiments.runner import Runner, describe
-from oddly.experiments.sizes import Size
-from oddly.records import Run, writing
-
-TINY = Size(
-    "tiny",
-    {"model": "resnet8", "epochs": 6, "batch_size": 32, "learning_rate": 0.05, "device": "cpu"},
-    prune_after=3,
-)
-NOISE = {"noise": 0.4}
-
-
-@pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return Runner(Store(tmp_path / "results"), TINY, tmp_path / "runs", tell=lambda text: None)
+from oddly.records import Run
+from tests.experiments.conftest import NOISE, TINY
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
@@ -269,50 +253,6 @@ def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None
     with torch.no_grad():
         losses = cross_entropy(network((images / 255 - 0.5) / 0.25), labels, reduction="none")
     assert sweep["removed"] == pytest.approx(float((losses >= sweep["threshold"]).float().mean()))
-
-
-def test_two_at_once_leave_each_other_alone(runner: Runner) -> None:
-    """What another process trains is passed over, and so is what it has stored meanwhile."""
-    trunk, other = TINY.trunk("synthetic", 0, **NOISE), TINY.trunk("synthetic", 1, **NOISE)
-    third = Job(TINY.trunk("synthetic", 2, **NOISE), until=1, snapshots=(1,))
-    jobs = [Job(trunk), Job(TINY.paper("synthetic", 0, **NOISE), trunk), Job(other), third]
-    told: list[str] = []
-    runner.tell = told.append
-    Runner(runner.store, TINY, runner.runs, tell=lambda text: None).train(third)
-    with ThreadPoolExecutor(1) as another, writing_in(another, runner.folder(trunk)):
-        assert runner.run(jobs) == [Job(other)]
-    assert sum("another process is training this" in line for line in told) == 2
-    assert runner.run(jobs[:2]) == jobs[:2]
-
-
-@contextmanager
-def writing_in(thread: ThreadPoolExecutor, folder: Path) -> Iterator[None]:
-    """Another thread holds the folder's lock."""
-    lock = writing(folder)
-    thread.submit(lock.__enter__).result()
-    yield
-    thread.submit(lock.__exit__, None, None, None).result()
-
-
-def test_what_cannot_be_stored_is_not_trained(runner: Runner, tmp_path: Path) -> None:
-    (tmp_path / "results").touch()
-    with pytest.raises(FileExistsError):
-        runner.run([Job(TINY.trunk("synthetic", 0, **NOISE))])
-    assert not runner.runs.exists()
-
-
-@pytest.mark.parametrize("content", [b"junk", {"finished": 2}])
-def test_a_useless_checkpoint_is_told_with_the_folder_to_remove(
-    runner: Runner, content: bytes | dict[str, int]
-) -> None:
-    """Also where it is the trunk's: the fork's own folder is not to blame."""
-    trunk = TINY.trunk("synthetic", 0, **NOISE)
-    job = Job(TINY.paper("synthetic", 0, **NOISE), trunk)
-    runner.grow_trunk(trunk, 2, {2})
-    path = milestone_path(runner.folder(trunk), 2)
-    path.write_bytes(content) if isinstance(content, bytes) else torch.save(content, path)
-    with pytest.raises(InputError, match=f"; remove {runner.folder(trunk)} and call again$"):
-        runner.run([job])
 
 
 def test_a_row_with_epochs_of_its_own_is_planned_by_them(runner: Runner) -> None:
