@@ -19,6 +19,7 @@ from oddly.methods import PARSERS, PRESETS
 
 PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
 LOOKS = (10, 25, 30, 50, 75, 100)
+CELLS_OWN = {"data", "method", "seed", "settings"}
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,18 @@ class Size:
         A field of a run's config holds for every run, `prune_after` for the paper's rule (and
         ours where it is fixed), any other setting of the method for our default alone.
         """
+        if cells_own := sorted(options.keys() & CELLS_OWN):
+            raise InputError(f"--with cannot change {cells_own[0]}: every cell has its own")
         chosen, settings = sort_options({k: _typed(k, text) for k, text in options.items()})
         defaults = {**self.default_settings, **settings}
         prune_after = settings.get("prune_after", self.prune_after)
         if "prune_after" not in self.default_settings:
             defaults.pop("prune_after", None)
         merged = {**self.options, **chosen}
+        if int(prune_after) > int(merged["epochs"]):  # told before a trunk is trained
+            raise InputError(
+                f"E = {prune_after} lies beyond {merged['epochs']} epochs; add --with prune_after=N"
+            )
         if "model" in chosen and "dropout" not in chosen:
             merged.pop("dropout", None)  # of this size's own network; others may have none
         return replace(

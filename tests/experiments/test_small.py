@@ -69,6 +69,12 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
             "--skip-unreadable is for image files; table1 reads none",
         ),
         (("table1", "--with", "dropout"), "--with takes NAME=VALUE, not 'dropout'"),
+        (("table1", "--with", "data=digits"), "--with cannot change data: every cell has its own"),
+        (("table1", "--with", "seed=3"), "--with cannot change seed"),
+        (
+            ("table1", "--with", "epochs=50"),
+            "E = 75 lies beyond 50 epochs; add --with prune_after=N",
+        ),
         (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
         (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
     ],
