@@ -15,13 +15,16 @@ class InputError(ValueError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """An `InputError` for a name nobody knows, with the nearest one that somebody does."""
     known = sorted(known)
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
+    plain = {each.casefold(): each for each in known}  # 'odd' is like 'ODD'
+    near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.5)
     if near:
-        hint = f"did you mean '{near[0]}'?"
+        hint = f"did you mean '{plain[near[0]]}'?"
     elif len(known) > MOST_LISTED:
         hint = f"none of the {len(known):,} known ones is like it"
     else:
-        hint = f"known: {', '.join(known) or 'none'}"
+        # A name that holds a comma would look like two.
+        told = [f"'{each}'" if "," in each else each for each in known]
+        hint = f"known: {', '.join(told) or 'none'}"
     return InputError(f"unknown {kind} '{name}'; {hint}")
 
 

@@ -28,3 +28,10 @@ def test_a_name_that_is_like_none_gets_a_list_unless_it_is_endless() -> None:
     told = str(unknown_name("thing", "xyz", many))
     assert told == "unknown thing 'xyz'; none of the 31 known ones is like it"
     assert str(unknown_name("thing", "nam7", many)) == "unknown thing 'nam7'; did you mean 'name7'?"
+
+
+def test_a_name_is_found_whatever_its_case_and_one_with_a_comma_stays_one() -> None:
+    known = ["ODD", "ERM, one minute", "ERM"]
+    assert str(unknown_name("row", "odd", known)).endswith("did you mean 'ODD'?")
+    told = str(unknown_name("row", "xyz", known))
+    assert told == "unknown row 'xyz'; known: ERM, 'ERM, one minute', ODD"

@@ -24,7 +24,7 @@ from oddly.cli.app import (
 from oddly.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from oddly.experiments.base import Cell, Experiment, Filled
+    from oddly.experiments.base import Cell, Drawing, Experiment, Filled
     from oddly.experiments.results import Store
     from oddly.experiments.sizes import Size
 
@@ -67,6 +67,12 @@ def reproduce(
     data_dir: Annotated[
         str | None, typer.Option(help="Where the official dataset folders lie.")
     ] = None,
+    skip_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--skip-unreadable", help="Do without images that are missing: other runs, kept apart."
+        ),
+    ] = False,
     results: Annotated[
         Path | None, typer.Option(help="Gets new results (default: with the package's own).")
     ] = None,
@@ -111,16 +117,25 @@ def reproduce(
     if name not in EXPERIMENTS:
         raise unknown_name("table or figure", name, EXPERIMENTS)
     experiment = EXPERIMENTS[name]
-    size = _choose_size(experiment, _size_name(small, fast, full), with_ or [])
+    size = _choose_size(experiment, _size_name(small, fast, full), with_ or [], skip_unreadable)
     cells = _select(experiment.cells(size, seeds), row, column)
     if run or next_:
         where = _say_where(size, data_dir, device, compile, workers)
         _train(cells, size, store, runs, where, None if run else minutes)
     _print(experiment, size, fill(cells, store), json)
-    if experiment.draw and out:
-        drawing = Drawing(store, size, seeds, out, Path(data_dir) if data_dir else None)
-        for path in experiment.draw(drawing):
-            remark(f"drawn  {path}")
+    if out:
+        _draw(experiment, Drawing(store, size, seeds, out, Path(data_dir) if data_dir else None))
+
+
+def _draw(experiment: Experiment, drawing: Drawing) -> None:
+    if experiment.draw is None:
+        remark(f"{experiment.name} has no figure to draw")
+        return
+    paths = experiment.draw(drawing)
+    for path in paths:
+        remark(f"drawn  {path}")
+    if not paths:
+        remark("nothing is drawn: what the figure shows is missing")
 
 
 def _say_where(
@@ -154,14 +169,17 @@ def _size_name(small: bool, fast: bool, full: bool) -> str:
     return chosen[0] if chosen else "full"
 
 
-def _choose_size(experiment: Experiment, name: str, changes: Sequence[str]) -> Size:
+def _choose_size(experiment: Experiment, name: str, changes: Sequence[str], skip: bool) -> Size:
     from oddly.cli.train import parse_settings
 
     if name not in experiment.sizes:
         known = " or ".join(f"--{size}" for size in experiment.sizes)
         raise InputError(f"{experiment.name} has no --{name}; use {known}")
     size = experiment.sizes[name]
-    return size.changed(parse_settings(list(changes), "--with")) if changes else size
+    if skip and not size.decodes_files:
+        raise InputError(f"--skip-unreadable is for image files; {experiment.name} reads none")
+    changes = [*changes, "skip_unreadable=true"] if skip else list(changes)
+    return size.changed(parse_settings(changes, "--with")) if changes else size
 
 
 def _select(
@@ -172,11 +190,14 @@ def _select(
         for name in wanted or ():
             if name not in known:
                 raise unknown_name(kind, name, known)
-    return [
+    chosen = [
         cell
         for cell in cells
         if (not rows or cell.row in rows) and (not columns or cell.column in columns)
     ]
+    if not chosen:
+        raise InputError("no cell is in both a row and a column that you chose")
+    return chosen
 
 
 def _train(
@@ -243,23 +264,22 @@ def _print_list(
 
     from oddly.experiments.base import fill
 
-    states = []
+    states: list[dict[str, Any]] = []
     for experiment in experiments:
         if size not in experiment.sizes:
             continue
-        filled = fill(experiment.cells(experiment.sizes[size], seeds), store)
-        stored = sum(bool(cell.values) for cell in filled)
-        states.append((experiment, stored, len(filled)))
+        cells = experiment.cells(experiment.sizes[size], seeds)
+        stored = sum(bool(cell.values) for cell in fill(cells, store))
+        cost = experiment.cost_of(experiment.sizes[size], cells)
+        row = {"name": experiment.name, "title": experiment.title, "cost": cost}
+        states.append(row | {"stored": stored, "cells": len(cells)})
     if json:
-        rows = [
-            {"name": e.name, "title": e.title, "cost": e.cost, "stored": s, "cells": n}
-            for e, s, n in states
-        ]
-        print(json_format.dumps({"experiments": rows}))
+        print(json_format.dumps({"experiments": states}))
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for header in ("name", "what", "cost of all", "stored"):
         table.add_column(header)
-    for experiment, stored, number in states:
-        table.add_row(experiment.name, experiment.title, experiment.cost, f"{stored} of {number}")
+    for row in states:
+        told = f"{row['stored']} of {row['cells']}"
+        table.add_row(row["name"], row["title"], row["cost"], told)
     out_console.print(table)

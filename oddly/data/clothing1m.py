@@ -34,9 +34,10 @@ def load_clothing1m(setting: str, options: DataOptions) -> LabelledData:
 
 
 def read_keys(root: Path, keys: str, labels: str, num_classes: int) -> FileList:
-    """The files of a key list, each under its label."""
+    """The files of a key list, each once, under its label."""
     path = root / f"{keys}_key_list.txt"
-    wanted = [line.strip() for line in read_lines(path, WHAT) if line.strip()]
+    lines = (line.strip() for line in read_lines(path, WHAT))
+    wanted = list(dict.fromkeys(line for line in lines if line))
     known = read_labels(root / f"{labels}_label_kv.txt", WHAT, num_classes)
     unknown = [key for key in wanted if key not in known]
     if unknown:

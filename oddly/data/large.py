@@ -72,9 +72,10 @@ def _make_split(
 
 
 def read_lines(path: Path, what: str) -> list[str]:
-    """The lines of a text file; the last one may lack its end."""
+    """The lines of a text file; the last one may lack its end, the first begin with a mark."""
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): it would also break names at signs that end no line of a list.
+        return path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text") from None
     except OSError as error:
@@ -89,12 +90,13 @@ def read_labels(path: Path, what: str, num_classes: int) -> dict[str, int]:
         if not line.strip():
             continue
         key, _, text = line.strip().rpartition(" ")
-        if not key or not text.isdigit() or int(text) >= num_classes:
+        label = int(text) if text.isdecimal() and len(text) < 10 else num_classes
+        if not key or label >= num_classes:
             raise InputError(
                 f"{path}, line {number}: '{shown(line[:80])}' is not PATH LABEL with a label in"
                 f" 0..{num_classes - 1}"
             )
-        labels[key] = int(text)
+        labels[key] = label
     if not labels:
         raise InputError(f"{path} is empty")
     return labels

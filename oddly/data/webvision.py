@@ -26,7 +26,8 @@ def load_webvision(mini: bool, options: DataOptions) -> LabelledData:
     """The class names are synsets, so that ImageNet's validation set can be labelled alike."""
     root = find_folder("webvision", options)
     what = "webvision/info/"
-    synsets = [line.split()[0] for line in read_lines(root / "info/synsets.txt", what) if line]
+    lines = read_lines(root / "info/synsets.txt", what)
+    synsets = [line.split()[0] for line in lines if line.strip()]
     if len(synsets) < 2:
         raise InputError(f"{root / 'info/synsets.txt'} names no classes")
     train: dict[str, int] = {}

@@ -20,6 +20,14 @@ SECONDS_BETWEEN = 60.0
 QUICK = 0.6  # seconds that saving may take so often: 1 % of the time
 
 
+class CannotGoOn(InputError):
+    """A run whose saved state is of no use."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(f"{why}; start again with --overwrite")
+        self.folder, self.why = folder, why
+
+
 class Checkpointer:
     """One file, replaced at most once a minute, unless told that this epoch matters.
 
@@ -95,9 +103,8 @@ def load_checkpoint(folder: Path, name: str = NAME) -> dict[str, Any] | None:
     try:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # torch raises many kinds for a damaged file
-        raise InputError(
-            f"{path} cannot be read ({first_line(error)}); start again with --overwrite"
-        ) from None
+        said = first_line(error).partition(". ")[0]  # what follows is advice to programmers
+        raise CannotGoOn(folder, f"{path} cannot be read ({said})") from None
 
 
 def fingerprint(data: LabelledData) -> str:

@@ -56,10 +56,10 @@ def run_config(
         if not resume:
             check_free(out, overwrite)  # before images are read, perhaps for minutes
         parts = build(config, data, watcher.reading)
-        checkpoint = load_checkpoint(out) if resume else None
+        checkpoint, source = load_checkpoint(out) if resume else None, out
         if checkpoint is None and fork:
-            checkpoint = fork.load()
-        finished, seconds = restore(parts, checkpoint, out) if checkpoint else (0, 0.0)
+            checkpoint, source = fork.load(), fork.trunk
+        finished, seconds = restore(parts, checkpoint, source) if checkpoint else (0, 0.0)
         writer = open_folder(parts, out, finished, resume, overwrite)
         if fork:
             fork.copy_metrics(writer)

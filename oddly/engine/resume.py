@@ -14,7 +14,7 @@ import torch
 from oddly.data import DATASETS
 from oddly.data.base import DataOptions, data_directory
 from oddly.engine.build import Parts
-from oddly.engine.checkpoint import fingerprint
+from oddly.engine.checkpoint import CannotGoOn, fingerprint
 from oddly.engine.config import MACHINE, RunConfig, sort_options
 from oddly.engine.stage import enter_stage
 from oddly.engine.whereabouts import locate
@@ -99,9 +99,10 @@ def restore(parts: Parts, state: Mapping[str, Any], folder: Path) -> tuple[int, 
     with _same_version(folder):
         data, finished, seconds = state["data"], state["finished"], state["seconds"]
     if data != fingerprint(parts.data):
-        raise InputError(
+        raise CannotGoOn(
+            folder,
             f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
-            " changed; start again with --overwrite"
+            " changed",
         )
     with _same_version(folder):
         enter_stage(parts, finished)
@@ -122,7 +123,8 @@ def _same_version(folder: Path) -> Iterator[None]:
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "state_dict" not in str(error):
             raise  # the device's, not the file's
-        raise InputError(
+        raise CannotGoOn(
+            folder,
             f"the checkpoint in {folder} was written by another version of oddly and cannot be"
-            " continued; start again with --overwrite"
+            " continued",
         ) from error

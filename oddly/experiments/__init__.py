@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oddly.experiments import (
     figure2_cifar100_mislabelled,
+    figure3_imagenet,
     figure3_loss_histogram,
     figure4_choosing_e_and_p,
     figure7_ablations,
@@ -33,6 +34,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         table7_webvision_percentile.EXPERIMENT,
         figure2_cifar100_mislabelled.EXPERIMENT,
         figure3_loss_histogram.EXPERIMENT,
+        figure3_imagenet.EXPERIMENT,
         figure4_choosing_e_and_p.EXPERIMENT,
         figure7_ablations.EXPERIMENT,
         figure10_noise_amount.EXPERIMENT,

@@ -9,7 +9,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from oddly.engine.config import RunConfig
-from oddly.experiments.results import Result, Store
+from oddly.errors import InputError, count, first_few, first_line
+from oddly.experiments.results import Result, Store, run_name
 from oddly.experiments.sizes import SIZES, Size
 
 FROM_RUN = "run:"  # how a config names the weights of an earlier run
@@ -139,7 +140,7 @@ class Experiment:
     name: str
     title: str
     cost: str
-    """What all of it takes, in words."""
+    """What all of it takes in the paper's setting, in words."""
     cells: Callable[[Size, int], Sequence[Cell]]
     """For a size and a number of seeds; most valuable first."""
     sizes: Mapping[str, Size] = field(default_factory=lambda: SIZES)
@@ -149,6 +150,13 @@ class Experiment:
     """Writes the figures; returns their files."""
     about: str = ""
     """A remark to print below the table: what the paper says in words."""
+
+    def cost_of(self, size: Size, cells: Sequence[Cell]) -> str:
+        """`cost` is that of the paper's setting; smaller ones say what a training takes."""
+        if not size.cost:
+            return self.cost
+        jobs = {run_name(job.config) for cell in cells for job in cell.jobs}
+        return f"{count(len(jobs), 'training')}, {size.cost}"
 
 
 @dataclass(frozen=True)
@@ -169,14 +177,25 @@ def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
     for cell in cells:
         results = [(job, store.find(job.config)) for job in cell.jobs]
         known = [result for job, result in results if result and job.is_stored(result)]
-        if cell.joint:
-            whole = bool(known) and len(known) == len(cell.jobs)
-            values = [cell.joint(known)] if whole else []
-        else:
-            values = [cell.read(result) for result in known]
-        numbers = tuple(value for value in values if value is not None)
+        try:
+            numbers = _read_numbers(cell, known)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            names = first_few([run_name(job.config) for job in cell.jobs])
+            raise InputError(
+                f"no number for '{cell.row}', '{cell.column}' can be read off {names}:"
+                f" {first_line(error)}"
+            ) from error
         filled.append(Filled(cell.row, cell.column, cell.paper, numbers))
     return filled
+
+
+def _read_numbers(cell: Cell, known: Sequence[Result]) -> tuple[float, ...]:
+    if cell.joint:
+        whole = bool(known) and len(known) == len(cell.jobs)
+        values = [cell.joint(known)] if whole else []
+    else:
+        values = [cell.read(result) for result in known]
+    return tuple(value for value in values if value is not None)
 
 
 def missing_jobs(cells: Sequence[Cell], store: Store) -> list[Job]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -29,6 +30,9 @@ def draw_lines(
     spans = (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1])
     plane = Plane(WIDTH, HEIGHT, *spans, left=70, right=20, top=50, bottom=50)
     body = [*_frame(title, axes, plane, x_ticks, y_ticks)]
+    legend, anchor = float(plane.left + 12), "start"
+    if _is_lower_on_the_right(every, spans[0]):
+        legend, anchor = float(WIDTH - plane.right), "end"
     for k, (name, points) in enumerate(series.items()):
         colour = COLOURS[k % len(COLOURS)]
         places = " ".join(f"{plane.x(x)},{plane.y(y)}" for x, y in sorted(points))
@@ -38,7 +42,7 @@ def draw_lines(
             for x, y in points
             if len(points) <= 12
         ]
-        body.append(_text(plane.left + 12, plane.top + 16 + 16 * k, name, colour))
+        body.append(_text(legend, plane.top + 16 + 16 * k, name, colour, anchor=anchor))
     for k, (name, place) in enumerate((marks or {}).items()):
         x = plane.x(place)
         body.append(
@@ -47,6 +51,14 @@ def draw_lines(
         )
         body.append(_text(x + 3, plane.top + 10 + 14 * k, name, "#24292f"))
     return _save(path, body)
+
+
+def _is_lower_on_the_right(points: Points, span: tuple[float, float]) -> bool:
+    """Whether names in the upper right corner hide less than in the upper left one."""
+    third = (span[1] - span[0]) / 3
+    left = max((y for x, y in points if x < span[0] + third), default=-math.inf)
+    right = max((y for x, y in points if x > span[1] - third), default=-math.inf)
+    return right < left
 
 
 def histogram_points(edges: Sequence[float], counts: Sequence[int]) -> Points:

@@ -13,23 +13,26 @@ from oddly.data import load_data
 from oddly.data.base import DataOptions, Split, find_folder
 from oddly.data.imagenet import find_synsets, list_synsets
 from oddly.data.source import ImageFiles
-from oddly.engine.build import TEST_BATCH, build_network, choose_device, use_bf16
+from oddly.engine.build import TEST_BATCH, build_network, choose_device, data_options, use_bf16
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import predict
 from oddly.engine.feed import make_feed
 from oddly.errors import InputError
 
 
-def try_on(config: RunConfig, folder: Path, dataset: str) -> dict[str, float]:
+def check_there(config: RunConfig, dataset: str) -> None:
+    """Complain before the training, not after it, that there is nothing to try it on."""
+    if dataset != "imagenet":
+        raise InputError(f"no further test set is called '{dataset}'")
+    find_synsets(find_folder("imagenet", data_options(config)), "val")
+
+
+def try_on(config: RunConfig, folder: Path) -> dict[str, float]:
     """Top-1 and top-5 accuracy, percent, of the run in `folder` on ImageNet's validation set.
 
     Classes are matched by name (synsets); its classes that the run does not know are left out.
     """
-    if dataset != "imagenet":
-        raise InputError(f"no further test set is called '{dataset}'")
-    options = DataOptions(
-        data_dir=Path(config.data_dir) if config.data_dir else None, image_size=config.image_size
-    )
+    options = data_options(config)
     data = load_data(config.data, options)
     assert isinstance(data.train.images, ImageFiles)
     split = validation_set(options, data.class_names, data.train.images.size)

@@ -1,10 +1,10 @@
 """Figure 3: losses of right labels, of random labels, and the simulated ones, as histograms.
 
-Paper: section "Separating mislabeled examples via SGD", `fig:histogram`. CIFAR-100 and ImageNet,
-20 and 40 % uniform noise, at an epoch with a large learning rate (50 of 200 in the slides).
+Paper: section "Separating mislabeled examples via SGD", `fig:histogram`. CIFAR-100 and ImageNet
+(which is `figure3_imagenet`), 20 and 40 % uniform noise, at an epoch with a large learning rate
+(50 of 200 in the slides).
 Command: oddly reproduce figure3 --next --minutes 25 --data-dir DIR --out figures
-Cost: three trunks of CIFAR-100 up to epoch 75, about 6 minutes of an H200 each; ImageNet: a third
-of Table 3.
+Cost: three trunks of CIFAR-100 up to epoch 75, about 6 minutes of an H200 each.
 Numbers to match: none are printed. The claims are "q_n matches the loss distribution of noisy
 examples" and that neither depends on the type or amount of noise. Here each has a number, the
 Kolmogorov-Smirnov distance (0 = the same, 1 = apart); asymmetric noise of 40 % is added.
@@ -12,7 +12,8 @@ Kolmogorov-Smirnov distance (0 = the same, 1 = apart); asymmetric noise of 40 % 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from oddly.experiments.base import Cell, Drawing, Experiment, Job
@@ -23,68 +24,87 @@ from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import EDGES, histogram_distance
 
 EPOCHS = (10, 30, 50, 75)
-NOISES = {
+Noises = Mapping[str, tuple[str, float, str]]
+"""By column: data, noise and its kind; the one that `--small` has comes last."""
+NOISES: Noises = {
+    "CIFAR-100 asymmetric 40 %": ("cifar100", 0.4, "asymmetric"),
     "CIFAR-100 20 %": ("cifar100", 0.2, "uniform"),
     "CIFAR-100 40 %": ("cifar100", 0.4, "uniform"),
-    "CIFAR-100 asymmetric 40 %": ("cifar100", 0.4, "asymmetric"),
 }
-APART = ("noise", "simulated")
+AMOUNTS = ("CIFAR-100 20 %", "CIFAR-100 40 %")
+KINDS = ("CIFAR-100 40 %", "CIFAR-100 asymmetric 40 %")
 
 
-def columns(size: Size) -> dict[str, tuple[str, float, str]]:
-    if size.name == "small":
-        return {"CIFAR-100 40 %": NOISES["CIFAR-100 40 %"]}
-    return NOISES
+def columns(noises: Noises, size: Size) -> list[str]:
+    """40 % first, which Tables 1 and 3 need as well."""
+    return list(noises)[::-1][: 1 if size.name == "small" else None]
 
 
-def make_jobs(size: Size, column: str, seeds: int) -> tuple[Job, ...]:
-    data, noise, kind = NOISES[column]
-    epochs = [size.at(epoch) for epoch in EPOCHS]
-    return tuple(
-        follow(size.trunk(data, seed, noise=noise, noise_kind=kind), *epochs)
-        for seed in range(seeds)
-    )
+def epochs(size: Size) -> list[int]:
+    """Each once: a training of a few epochs has no more."""
+    return list(dict.fromkeys(size.at(epoch) for epoch in EPOCHS))
 
 
-def cells(size: Size, seeds: int) -> Sequence[Cell]:
+def make_jobs(size: Size, noise: tuple[str, float, str], seeds: int) -> tuple[Job, ...]:
+    data, amount, kind = noise
+    trunks = [size.trunk(data, s, noise=amount, noise_kind=kind) for s in range(seeds)]
+    return tuple(follow(trunk, *epochs(size)) for trunk in trunks)
+
+
+def distances(noises: Noises, size: Size, seeds: int) -> list[Cell]:
+    """How far the losses of wrong labels lie from simulated and from right ones' losses."""
     made = []
-    for column in reversed(columns(size)):  # 40 % first, which Table 1 needs as well
-        jobs = make_jobs(size, column, seeds)
-        for epoch in EPOCHS:
+    for column in columns(noises, size):
+        jobs = make_jobs(size, noises[column], seeds)
+        for at in epochs(size):
             for row, key in (
                 ("KS(noise, simulated)", "ks_noise_simulated"),
                 ("KS(noise, normal)", "ks_noise_normal"),
             ):
-                at = size.at(epoch)
                 made.append(look_cell(f"{row}, epoch {at}", column, jobs, at, measured(key)))
-    return made + _compare_amounts(size, seeds)
-
-
-def _compare_amounts(size: Size, seeds: int) -> list[Cell]:
-    """How far the same curve moves when the amount of noise changes: seed 0 of two trunks."""
-    if len(columns(size)) < 2:
-        return []
-    first, second = ("CIFAR-100 20 %", "CIFAR-100 40 %")
-    jobs = (make_jobs(size, first, 1)[0], make_jobs(size, second, 1)[0])
-    made = []
-    for name in APART:
-        for epoch in EPOCHS:
-            at = str(size.at(epoch))
-
-            def distance(results: Sequence[Result], name: str = name, at: str = at) -> float:
-                one, other = (r.snapshots[at]["histogram"][name] for r in results)
-                return histogram_distance(one, other)
-
-            row = f"KS({name} at 20 %, at 40 %), epoch {at}"
-            made.append(Cell(row, "CIFAR-100 20 % against 40 %", None, jobs, joint=distance))
     return made
 
 
-def draw(drawing: Drawing) -> Sequence[Path]:
+def compare(
+    noises: Noises, pair: tuple[str, str], words: tuple[str, str, str], size: Size
+) -> list[Cell]:
+    """How far the same curve moves from one column to the other: seed 0 of two trunks.
+
+    `words`: the column, and what each of the two is called there.
+    """
+    if size.name == "small":
+        return []
+    first, second = (make_jobs(size, noises[column], 1)[0] for column in pair)
+    column, one, other = words
+    made = []
+    for name in ("noise", "simulated"):
+        for at in epochs(size):
+            read = partial(_distance, name, str(at))
+            row = f"KS({name} {one}, {other}), epoch {at}"
+            made.append(Cell(row, column, None, (first, second), joint=read))
+    return made
+
+
+def _distance(name: str, at: str, results: Sequence[Result]) -> float:
+    one, other = (result.snapshots[at]["histogram"][name] for result in results)
+    return histogram_distance(one, other)
+
+
+def cells(size: Size, seeds: int) -> Sequence[Cell]:
+    amounts = ("CIFAR-100 20 % against 40 %", "at 20 %", "at 40 %")
+    kinds = ("CIFAR-100 uniform against asymmetric 40 %", "uniform", "asymmetric")
+    return [
+        *distances(NOISES, size, seeds),
+        *compare(NOISES, AMOUNTS, amounts, size),
+        *compare(NOISES, KINDS, kinds, size),
+    ]
+
+
+def draw_noises(noises: Noises, drawing: Drawing) -> Sequence[Path]:
     """One histogram per noise and epoch, seed 0."""
     written = []
-    for column in columns(drawing.size):
-        result = drawing.store.find(make_jobs(drawing.size, column, 1)[0].config)
+    for column in columns(noises, drawing.size):
+        result = drawing.store.find(make_jobs(drawing.size, noises[column], 1)[0].config)
         for epoch, snapshot in (result.snapshots if result else {}).items():
             series = {
                 name: histogram_points(EDGES.tolist(), counts)
@@ -98,6 +118,10 @@ def draw(drawing: Drawing) -> Sequence[Path]:
     return written
 
 
+def draw(drawing: Drawing) -> Sequence[Path]:
+    return draw_noises(NOISES, drawing)
+
+
 EXPERIMENT = Experiment(
     name="figure3",
     title="Losses of right, random and simulated labels",
@@ -106,4 +130,5 @@ EXPERIMENT = Experiment(
     unit="KS distance",
     digits=3,
     draw=draw,
+    about="ImageNet: oddly reproduce figure3_imagenet.",
 )

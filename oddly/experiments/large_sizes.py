@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from oddly.experiments.made_trees import make_all
-from oddly.experiments.sizes import Size
+from oddly.experiments.sizes import SECONDS, Size
 
 _TINY = {
     "model": "resnet8",
@@ -15,7 +15,7 @@ _TINY = {
     "workers": 0,
     "device": "cpu",
 }
-TINY = Size("small", _TINY, prune_after=4, make=make_all, examples=160)
+TINY = Size("small", _TINY, prune_after=4, make=make_all, examples=160, cost=SECONDS)
 
 # Left open by the paper: batch, schedule and E (3/8 of the epochs, as on CIFAR).
 IMAGENET = {

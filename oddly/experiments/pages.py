@@ -62,13 +62,17 @@ def refresh(page: Path, experiments: Mapping[str, Experiment], store: Store) -> 
         text = page.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{page}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{page} is not UTF-8 text") from None
 
     def table(match: re.Match[str]) -> str:
         name, fast = match[1], match[2]
         if name not in experiments:
             raise InputError(f"{page}: no table or figure is called '{name}'")
-        size = experiments[name].sizes["fast" if fast else "full"]
-        filled = fill(experiments[name].cells(size, SEEDS), store)
+        sizes, wanted = experiments[name].sizes, "fast" if fast else "full"
+        if wanted not in sizes:
+            raise InputError(f"{page}: {name} has no size called '{wanted}'")
+        filled = fill(experiments[name].cells(sizes[wanted], SEEDS), store)
         body = markdown_table(experiments[name], filled)
         return f"<!-- {name}{fast or ''} -->\n{body}\n<!-- end -->"
 

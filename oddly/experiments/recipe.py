@@ -33,7 +33,12 @@ VARIANTS: dict[str, Mapping[str, Any]] = {
 EPOCHS = (50, 75)
 FIGURES = ("precision", "recall")
 SWEEP = "losses of a sweep after E"  # of the first row's run
-STAND_IN = replace(FULL, name="fast", options={**FULL.options, "model": "wrn-16-8"})
+STAND_IN = replace(
+    FULL,
+    name="fast",
+    options={**FULL.options, "model": "wrn-16-8"},
+    cost="about 3 min of an H200 each, by a guess",
+)
 
 
 def cells(size: Size, seeds: int) -> Sequence[Cell]:

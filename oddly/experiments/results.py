@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -76,6 +77,10 @@ class Result:
         return rates[len(rates) // 2] if rates else None
 
 
+PARTS = tuple(each.name for each in fields(Result))  # later versions may store more
+MAPPINGS = tuple(name for name in PARTS if name not in ("code", "fork"))
+
+
 class Store:
     """Stored results: the package's own, and those of a folder of yours, which wins."""
 
@@ -126,13 +131,23 @@ class Store:
         write_atomic(path, "{\n" + ",\n".join(lines) + "\n}\n")  # a line per part, not per number
         return path
 
+    def check_writable(self) -> None:
+        """Complain now if nothing could be stored."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self.folder):
+            pass
+
     def _load(self, path: Path) -> Result:
         changed = path.stat().st_mtime
         if path not in self._read or self._read[path][0] != changed:
             try:
-                self._read[path] = changed, Result(**json.loads(path.read_text()))
-            except (ValueError, TypeError):
-                raise InputError(f"{path} is no stored result; remove it") from None
+                parts = json.loads(path.read_text(encoding="utf-8"))
+                result = Result(**{name: parts[name] for name in PARTS if name in parts})
+            except (ValueError, TypeError, RecursionError):
+                result = None
+            if result is None or not all(isinstance(getattr(result, n), Mapping) for n in MAPPINGS):
+                raise InputError(f"{path} is no stored result; remove it")
+            self._read[path] = changed, result
         return self._read[path][1]
 
 

@@ -11,17 +11,18 @@ from typing import Any
 
 from oddly.data.base import LabelledData
 from oddly.engine.build import prepare_data
-from oddly.engine.checkpoint import Fork, milestone_path
+from oddly.engine.checkpoint import CannotGoOn, Fork, milestone_path
 from oddly.engine.config import SEEDS, RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Stopped, UntilThen, Watcher
+from oddly.errors import InputError
 from oddly.experiments.base import FROM_RUN, Job
-from oddly.experiments.elsewhere import try_on
+from oddly.experiments.elsewhere import check_there, try_on
 from oddly.experiments.estimate import Estimator
 from oddly.experiments.results import Store, identity, run_name
 from oddly.experiments.sizes import Size
 from oddly.experiments.snapshot import look
-from oddly.records import Run
+from oddly.records import FolderBusy, Run
 
 COMMON = {"data", "noise", "noise_kind", "method", "settings", "weights", *SEEDS}
 SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
@@ -48,12 +49,16 @@ class Runner:
     _loaded: dict[str, LabelledData | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        if self.size.make and not self.where.get("data_dir"):
+        if self.size.make:  # also where a folder is given: the true data would take days
             self.where = {**self.where, "data_dir": str(self.runs / "made")}
             self.size.make(self.runs / "made")
 
     def run(self, jobs: Sequence[Job]) -> list[Job]:
-        """All of them, or as many as fit into the time; returns those that are finished."""
+        """All of them, or as many as fit into the time; returns those that are finished.
+
+        Called twice at once, each leaves to the other what that one is training.
+        """
+        self.store.check_writable()  # not after hours of training
         left, finished = list(jobs), list[Job]()
         while left:
             job = self.choose(left, begin_anyhow=not finished)
@@ -61,12 +66,19 @@ class Runner:
                 self.tell(f"nothing more fits; next: {self.describe(left[0])}")
                 break
             left.remove(job)
+            if job.is_stored(self.store.find(job.config)):
+                continue  # by another process, since this one began
             forks = {j.fork_epoch for j in jobs if j.trunk and _same(j.trunk, job)}
             try:
                 self.train(job, forks - {0})
             except OutOfTime:
                 self.tell("the time given is over; called again, it goes on from here")
                 break
+            except FolderBusy:
+                self.tell("another process is training this, or the epochs that it grows on")
+                continue
+            except CannotGoOn as error:
+                raise InputError(f"{error.why}; remove {error.folder} and call again") from None
             finished.append(job)
         return finished
 
@@ -99,6 +111,8 @@ class Runner:
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
         """One job to its end, its trunk first; returns the stored result's file."""
+        if job.also_test:
+            check_there(self.located(job.config), job.also_test)
         if job.after:
             self.train(job.after)
         fork = None
@@ -212,7 +226,7 @@ class Runner:
                 grown = finished_epochs(trunk)
                 grown = 0 if grown >= done else grown  # it went past: trained again
                 seconds += estimator.seconds(job.trunk, size.examples, grown, done)
-        until = job.until or size.epochs
+        until = job.until or job.config.epochs or size.epochs  # a row may have epochs of its own
         return seconds + estimator.seconds(job.config, size.examples, done, until)
 
     def folder(self, config: RunConfig) -> Path:
@@ -222,7 +236,7 @@ class Runner:
         """The finished network on a further test set, where the job asks for that."""
         if job.also_test is None or not Run(folder).is_done:
             return {}
-        return {job.also_test: try_on(self.located(job.config), folder, job.also_test)}
+        return {job.also_test: try_on(self.located(job.config), folder)}
 
     def located(self, config: RunConfig) -> RunConfig:
         """The config as it runs here: weights of an earlier run come from its folder."""

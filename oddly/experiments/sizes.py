@@ -19,6 +19,7 @@ from oddly.methods import PARSERS, PRESETS
 
 PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
 LOOKS = (10, 25, 30, 50, 75, 100)
+CELLS_OWN = {"data", "method", "seed", "settings"}
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,13 @@ class Size:
     """Of the row "our default"."""
     shrink: Callable[[LabelledData], LabelledData] | None = None
     make: Callable[[Path], None] | None = None
-    """Makes the data itself below a folder, in the official layout, where no folder is given."""
+    """Makes the data itself below a folder, in the official layout."""
     examples: int = 50_000
     """Of its training set, for plans."""
     compile: bool = False
     """Whether its runs are long enough for torch.compile to pay on a GPU."""
+    cost: str = ""
+    """What one training takes, in words; empty: what the experiment says of the paper's setting."""
 
     def config(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
         """A run of this size; `options` win, what is no field is a setting of the method."""
@@ -78,21 +81,32 @@ class Size:
         A field of a run's config holds for every run, `prune_after` for the paper's rule (and
         ours where it is fixed), any other setting of the method for our default alone.
         """
+        if cells_own := sorted(options.keys() & CELLS_OWN):
+            raise InputError(f"--with cannot change {cells_own[0]}: every cell has its own")
         chosen, settings = sort_options({k: _typed(k, text) for k, text in options.items()})
         defaults = {**self.default_settings, **settings}
         prune_after = settings.get("prune_after", self.prune_after)
         if "prune_after" not in self.default_settings:
             defaults.pop("prune_after", None)
         merged = {**self.options, **chosen}
+        if int(prune_after) > int(merged["epochs"]):  # told before a trunk is trained
+            raise InputError(
+                f"E = {prune_after} lies beyond {merged['epochs']} epochs; add --with prune_after=N"
+            )
         if "model" in chosen and "dropout" not in chosen:
             merged.pop("dropout", None)  # of this size's own network; others may have none
         return replace(
             self, options=merged, prune_after=int(prune_after), default_settings=defaults
         )
 
+    @property
+    def decodes_files(self) -> bool:
+        """Whether its data are image files; CIFAR lies in memory."""
+        return "image_size" in self.options
+
     def load(self, data: str, data_dir: Path | None) -> LabelledData | None:
         """The data as this size has it; None where the engine decodes files as a run asks."""
-        if "image_size" in self.options:
+        if self.decodes_files:
             return None
         loaded = load_data(data, DataOptions(data_dir=data_dir))
         return self.shrink(loaded) if self.shrink else loaded
@@ -109,6 +123,7 @@ def _typed(name: str, text: str) -> Any:
 
 
 SMALL_TRAIN, SMALL_TEST = 1_000, 500
+SECONDS = "seconds of two CPU cores each"
 
 
 def shrink_images(data: LabelledData) -> LabelledData:
@@ -160,6 +175,7 @@ FAST = Size(
     },
     prune_after=14,
     default_settings={"prune_after": 14},
+    cost="up to about a minute of one GPU each",
 )
 # Ours too: what a row of table 1 does with a whole minute of one GPU.
 MINUTE = {
@@ -181,5 +197,6 @@ SMALL = Size(
     prune_after=6,
     shrink=shrink_images,
     examples=SMALL_TRAIN,
+    cost=SECONDS,
 )
 SIZES = {size.name: size for size in (FULL, FAST, SMALL)}

@@ -55,7 +55,7 @@ MINUTE_ROWS: dict[str, dict[str, Any]] = {
     "ERM, one minute": {"epochs": 68, "restart": 0, "method": "erm"},
     "CutMix, one minute": {"epochs": 68, "restart": 0, "method": "mixup", **CUT},
     "ODD (our default) + CutMix, one minute": ODD_CUT,
-    "the same, mirrored beyond the edge": {**ODD_CUT, "reflect": True},
+    "ODD (our default) + CutMix, mirrored edge, one minute": {**ODD_CUT, "reflect": True},
 }
 SMALL_CELLS = [(row, "CIFAR-10 40 %") for row in FIRST[:2]]
 

@@ -108,12 +108,37 @@ def test_a_missing_part_is_one_clear_line(own: Path, name: str, file: str, told:
         load_data(name, options(own))
 
 
-@pytest.mark.parametrize("line", ["images/1/a,b.jpg", "images/1/a,b.jpg 4", "images/1/a,b.jpg -1"])
-def test_a_bad_label_line_is_named(own: Path, line: str) -> None:
+@pytest.mark.parametrize("label", ["", " 4", " -1", " ²", " " + "9" * 5000])
+def test_a_bad_label_line_is_named(own: Path, label: str) -> None:
     path = own / "clothing1m" / "noisy_label_kv.txt"
-    path.write_text(path.read_text() + line)
+    path.write_text(f"{path.read_text()}images/1/a,b.jpg{label}")
     with pytest.raises(InputError, match=rf"line {4 * TRAIN + 1}: .* is not PATH LABEL"):
         load_data("clothing1m:noisy", options(own))
+
+
+def test_lists_that_went_through_other_editors(own: Path) -> None:
+    """A byte order mark, lines that end as on Windows, a name with a sign that some break at."""
+    before = {name: load_data(name, options(own)) for name in SETS[1:]}
+    odd = "images/0/3/noisy\u2028train,3.jpg"
+    (own / "clothing1m" / before[SETS[2]].train.ids[3]).rename(own / "clothing1m" / odd)
+    for path in (*own.glob("clothing1m/*.txt"), *own.glob("webvision/info/*.txt")):
+        text = path.read_text().replace(before[SETS[2]].train.ids[3], odd).replace("\n", "\r\n")
+        path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    for name, data in before.items():
+        again = load_data(name, options(own))
+        assert again.class_names == data.class_names
+        renamed = [odd if each == before[SETS[2]].train.ids[3] else each for each in data.train.ids]
+        assert list(again.train.ids) == renamed
+        assert torch.equal(again.train.labels, data.train.labels)
+
+
+def test_blank_lines_and_keys_told_twice_count_for_nothing(own: Path) -> None:
+    synsets, keys = own / "webvision/info/synsets.txt", own / "clothing1m/noisy_train_key_list.txt"
+    before = load_data("clothing1m:noisy", options(own)).train.ids
+    synsets.write_text(synsets.read_text() + "  \n\n")
+    keys.write_text(f"{keys.read_text()}\n{before[0]}\n \n{before[1]}")
+    assert list(load_data("webvision", options(own)).class_names) == list(SYNSETS)
+    assert list(load_data("clothing1m:noisy", options(own)).train.ids) == list(before)
 
 
 def test_a_key_without_label_is_named(own: Path) -> None:

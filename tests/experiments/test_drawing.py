@@ -39,3 +39,14 @@ def test_a_density_has_area_one() -> None:
     assert points == [(0.25, 0.5), (0.75, 1.0), (1.25, 0.5)]
     assert sum(0.5 * y for _, y in points) == 1
     assert histogram_points([0, 1, 2, 3, 4], [3, 0, 0, 0]) == [(0.5, 1.0), (1.5, 0.0)]
+
+
+@pytest.mark.parametrize(("heights", "anchor"), [((1.0, 9.0), "start"), ((9.0, 1.0), "end")])
+def test_names_stand_where_the_lines_are_low(
+    tmp_path: Path, heights: tuple[float, float], anchor: str
+) -> None:
+    """The losses of right labels pile up on the left, where the names would lie on them."""
+    points = [(0.0, heights[0]), (5.0, 0.0), (10.0, heights[1])]
+    path = draw_lines(tmp_path / "f.svg", "", {"the name": points}, ("", ""))
+    texts = {each.text: each for each in ElementTree.parse(path).getroot().iter()}
+    assert texts["the name"].get("text-anchor") == anchor

@@ -59,5 +59,11 @@ def test_an_unknown_block_is_refused(tmp_path: Path) -> None:
     page.write_text("<!-- table99 -->\n<!-- end -->\n")
     with pytest.raises(InputError, match="no table or figure is called 'table99'"):
         refresh(page, EXPERIMENTS, Store())
+    page.write_text("<!-- table3 fast -->\n<!-- end -->\n")
+    with pytest.raises(InputError, match="table3 has no size called 'fast'"):
+        refresh(page, EXPERIMENTS, Store())
+    page.write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        refresh(page, EXPERIMENTS, Store())
     with pytest.raises(InputError, match="No such file"):
         refresh(tmp_path / "none.md", EXPERIMENTS, Store())

@@ -18,22 +18,11 @@ from oddly.engine.config import RunConfig
 from oddly.engine.loop import run_config
 from oddly.engine.watch import Watcher
 from oddly.experiments.base import Job
-from oddly.experiments.results import Store, run_name
+from oddly.experiments.estimate import AROUND_SECONDS
+from oddly.experiments.results import run_name
 from oddly.experiments.runner import Runner, describe
-from oddly.experiments.sizes import Size
 from oddly.records import Run
-
-TINY = Size(
-    "tiny",
-    {"model": "resnet8", "epochs": 6, "batch_size": 32, "learning_rate": 0.05, "device": "cpu"},
-    prune_after=3,
-)
-NOISE = {"noise": 0.4}
-
-
-@pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return Runner(Store(tmp_path / "results"), TINY, tmp_path / "runs", tell=lambda text: None)
+from tests.experiments.conftest import NOISE, TINY
 
 
 def weights(run: Run) -> dict[str, torch.Tensor]:
@@ -264,6 +253,13 @@ def test_a_sweep_after_e_is_judged_by_the_same_threshold(runner: Runner) -> None
     with torch.no_grad():
         losses = cross_entropy(network((images / 255 - 0.5) / 0.25), labels, reduction="none")
     assert sweep["removed"] == pytest.approx(float((losses >= sweep["threshold"]).float().mean()))
+
+
+def test_a_row_with_epochs_of_its_own_is_planned_by_them(runner: Runner) -> None:
+    runner.size = replace(TINY, examples=100_000)
+    usual, longer = (Job(TINY.config("synthetic", method="erm", epochs=e)) for e in (6, 12))
+    plain = runner.estimate(usual) - AROUND_SECONDS
+    assert runner.estimate(longer) - AROUND_SECONDS == pytest.approx(2 * plain)
 
 
 def test_a_training_in_a_line() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from oddly.experiments import EXPERIMENTS
+from oddly.experiments.made_trees import make_all
 from tests.command import Command
 
-ON_CIFAR = [name for name in EXPERIMENTS if "fast" in EXPERIMENTS[name].sizes]
 DRAWN = [name for name in EXPERIMENTS if EXPERIMENTS[name].draw]
 
 
@@ -25,7 +25,7 @@ def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
     for name in EXPERIMENTS:
         command = ["reproduce", name, "--small", "--run", "--json", "--device", "cpu"]
         command += ["--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "figures")]
-        command += ["--data-dir", str(cifar_root)] if name in ON_CIFAR else []
+        command += ["--data-dir", str(cifar_root)]  # where nothing but CIFAR lies
         code, told, complaint = oddly(*command)
         assert code == 0, f"{name}: {complaint}"
         cells = json.loads(told)["cells"]
@@ -35,7 +35,7 @@ def test_all_of_them(oddly: Command, cifar_root: Path, tmp_path: Path) -> None:
             erm, odd = (cell["ours"] for cell in cells)
             assert odd > erm
     drawn = {file.name.split("_small")[0] for file in (tmp_path / "figures").iterdir()}
-    assert drawn == set(DRAWN)
+    assert drawn == {name.removesuffix("_imagenet") for name in DRAWN}
     results = list((tmp_path / "runs" / "results").glob("*.json"))
     assert all(file.stat().st_size < 60_000 for file in results)
     _, told, _ = oddly("reproduce", "--list", "--small", "--json", "--runs", tmp_path / "runs")
@@ -60,7 +60,21 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
         (("table3", "--fast"), "table3 has no --fast; use --full or --small"),
         (("table1", "--small", "--full"), "--small and --full exclude each other"),
         (("table1", "--column", "CIFAR-11"), "unknown column 'CIFAR-11'"),
+        (
+            ("table1", "--fast", "--row", "CutMix, one minute", "--column", "CIFAR-100 40 %"),
+            "no cell",
+        ),
+        (
+            ("table1", "--skip-unreadable"),
+            "--skip-unreadable is for image files; table1 reads none",
+        ),
         (("table1", "--with", "dropout"), "--with takes NAME=VALUE, not 'dropout'"),
+        (("table1", "--with", "data=digits"), "--with cannot change data: every cell has its own"),
+        (("table1", "--with", "seed=3"), "--with cannot change seed"),
+        (
+            ("table1", "--with", "epochs=50"),
+            "E = 75 lies beyond 50 epochs; add --with prune_after=N",
+        ),
         (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
         (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
     ],
@@ -70,3 +84,38 @@ def test_mistakes_are_one_line(
 ) -> None:
     code, out, complaint = oddly("reproduce", *arguments, "--runs", tmp_path)
     assert code == 2 and not out and re.search(told, complaint.replace("\n", " "))
+
+
+def test_what_is_not_drawn_is_told(oddly: Command, tmp_path: Path) -> None:
+    for name, told in (("table1", "has no figure"), ("figure10", "what the figure shows is miss")):
+        command = ("reproduce", name, "--small", "--runs", tmp_path, "--out", tmp_path / "out")
+        code, _, remarks = oddly(*command)
+        assert code == 0 and told in remarks
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_list_tells_what_the_size_costs(oddly: Command, tmp_path: Path) -> None:
+    costs = {}
+    for size in ("--full", "--fast", "--small"):
+        told = oddly("reproduce", "--list", size, "--json", "--runs", tmp_path)[1]
+        costs[size] = {row["name"]: row["cost"] for row in json.loads(told)["experiments"]}
+    assert costs["--full"]["figure2"] == EXPERIMENTS["figure2"].cost
+    assert costs["--fast"]["figure2"] == "3 trainings, up to about a minute of one GPU each"
+    assert costs["--small"]["figure11"] == "1 training, seconds of two CPU cores each"
+    assert not any("H200" in cost for cost in costs["--small"].values())
+
+
+@pytest.mark.slow
+def test_images_that_are_missing_may_be_left_out(oddly: Command, tmp_path: Path) -> None:
+    """Of what was trained on and of the further test set; the numbers are kept apart."""
+    make_all(tmp_path / "runs" / "made")
+    lacking = tmp_path / "runs" / "made" / "webvision" / "google" / "q0000" / "some name, 3.jpg"
+    lacking.unlink()
+    command = ("reproduce", "table7", "--small", "--run", "--json", "--runs", tmp_path / "runs")
+    code, _, complaint = oddly(*command)
+    assert code == 2 and "use --skip-unreadable" in complaint
+    code, told, complaint = oddly(*command, "--skip-unreadable")
+    assert code == 0, complaint
+    assert [cell["n"] for cell in json.loads(told)["cells"]] == [1] * 4
+    told = oddly("reproduce", "table7", "--small", "--json", "--runs", tmp_path / "runs")[1]
+    assert [cell["n"] for cell in json.loads(told)["cells"]] == [0] * 4

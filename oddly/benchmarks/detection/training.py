@@ -17,7 +17,7 @@ from oddly.benchmarks.detection.jobs import Job
 from oddly.benchmarks.detection.store import Store
 from oddly.data.base import LabelledData
 from oddly.engine.build import Parts, build
-from oddly.engine.checkpoint import Checkpointer, load_checkpoint
+from oddly.engine.checkpoint import CannotGoOn, Checkpointer, load_checkpoint
 from oddly.engine.config import MACHINE
 from oddly.engine.fast import fast_model
 from oddly.engine.loop import run_epoch
@@ -71,9 +71,8 @@ def _go_on(parts: Parts, folder: Path) -> list[dict[str, Any]]:
             restore(parts, state, folder)
             curve: list[dict[str, Any]] = state["curve"]
             return curve
-    except InputError as error:  # no fault of the method's: it must not be stored as one
-        why = str(error).partition("; ")[0]  # what else it says is for run folders
-        raise InputError(f"{why}; remove {folder} to train that job anew") from None
+    except CannotGoOn as error:  # no fault of the method's: it must not be stored as one
+        raise InputError(f"{error.why}; remove {folder} to train that job anew") from None
     return []
 
 
