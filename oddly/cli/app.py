@@ -16,6 +16,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from typer.core import TyperGroup
 
+from oddly.cli.memory import keep_freed_memory
 from oddly.errors import InputError
 
 ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "reproduce", "benchmark")
@@ -109,6 +110,7 @@ def main() -> None:
     """The entry point: what the user got wrong is told in one line, without a traceback."""
     # Threads that wait by spinning crawl when another process wants a core: six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_freed_memory()
     if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr is: a name in signs that the
         sys.stdout.reconfigure(errors="backslashreplace")  # terminal has not is no reason to end
     try:
