@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from evidence.engine_runs import Judged, judge, labelled
-from evidence.features import embed
+from evidence.features import SIZE, embed
 from evidence.labels import replace_some
 from evidence.small_images import DRAW_SEED, EXAMPLES, SETS, give_labels, read_idx
 from oddly.data.base import Augment
@@ -88,7 +88,7 @@ def judge_linear(
     given = give_labels(kind, true, SETS["fashion"], seed)
     given = replace_some(given, 10, more / 100, np.random.default_rng(7)) if more else given
     place = np.argsort(np.argsort(names))  # classes are numbered in the order of their names
-    inputs = embed(clothes.images[clothes.drawn], 160, clothes.out).half()
+    inputs = embed(clothes.images[clothes.drawn], SIZE, clothes.out).half()
     numbered = (torch.from_numpy(place[one]) for one in (given, true))
     data = labelled("fashion", inputs, *numbered, image_shape=(1, 1, 1), mean=(0.0,), std=(1.0,))
     return judge(features_data(data, data.train), percentile, method="odd")

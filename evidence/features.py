@@ -1,4 +1,4 @@
-"""CIFAR images as `oddly clean` sees them: features of the packaged backbone, computed once."""
+"""Images as the packaged backbone sees them: features, computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from torch import Tensor
 
 from evidence.labels import confuse, replace_some, weak_mistakes
 from evidence.small_images import DRAW_SEED, EXAMPLES, SETS, read
-from oddly.clean.settings import BACKBONE_SIZE
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.data.source import ImageTensor
@@ -23,6 +22,7 @@ from oddly.errors import InputError
 from oddly.models.backbone import PACKAGED, load_backbone
 
 NOISE_SEED = 7
+SIZE = 160  # pixels, in all that is stored of heads on these features; `oddly clean` takes 224 now
 HUMAN = ("aggregate", "random1")
 
 
@@ -70,13 +70,13 @@ def embed(images: Tensor, size: int, out: Path) -> Tensor:
 
 
 def cifar10(data_dir: Path | None, out: Path, examples: int = 10_000) -> Features:
-    """As many of the training images, drawn with a fixed seed, at 160 pixels."""
+    """As many of the training images, drawn with a fixed seed."""
     drawn = np.sort(np.random.RandomState(0).permutation(50_000)[:examples])
     human = {}
     for name in HUMAN:
         data = load_data(f"cifar10n:{name}", DataOptions(data_dir=data_dir))
         human[name] = data.train.labels.numpy()[drawn]
-    return _features(data.take(torch.from_numpy(drawn)), 160, out, human)
+    return _features(data.take(torch.from_numpy(drawn)), SIZE, out, human)
 
 
 def cifar100(data_dir: Path | None, out: Path, examples: int = 20_000) -> Features:
@@ -86,10 +86,10 @@ def cifar100(data_dir: Path | None, out: Path, examples: int = 20_000) -> Featur
 
 
 def held_out(name: str, folder: Path, out: Path) -> Features:
-    """The images that `evidence.held_out` cleans, as `oddly clean` sees them."""
+    """The images that `evidence.held_out` cleans."""
     pixels, true = read(folder)
     drawn = np.random.default_rng(DRAW_SEED).permutation(len(true))[:EXAMPLES]
-    inputs = embed(torch.from_numpy(pixels[drawn, None]), BACKBONE_SIZE, out / name)
+    inputs = embed(torch.from_numpy(pixels[drawn, None]), SIZE, out / name)
     return Features(inputs, true[drawn], 10, SETS[name].confused, {})
 
 

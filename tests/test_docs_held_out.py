@@ -59,8 +59,8 @@ def test_the_published_labels() -> None:
     assert TABLE["as published"] == [suspects[0], "–", "–", suspects[1]]
     by_class = clean["suspects"]
     assert sum(by_class.values()) == round(6_000 * clean["oddly"]["removed"])
-    assert by_class["shirt"] / sum(by_class.values()) == pytest.approx(1 / 3, abs=0.05)
-    assert "a third are shirts" in " ".join(SECTION.split())
+    assert by_class["shirt"] / sum(by_class.values()) == pytest.approx(2 / 5, abs=0.03)
+    assert "two in five are shirts" in " ".join(SECTION.split())
 
 
 def test_the_readme() -> None:
@@ -79,7 +79,7 @@ def test_mnist() -> None:
     table = rows("docs/clean.md", "| labels, two seeds | F1 |")
     kinds = list(dict.fromkeys(run["labels"] for run in runs))
     assert len(table) == len(kinds)
-    far = 0.0
+    far, gains = 0.0, []
     for row, kind in zip(table, kinds, strict=True):
         these = [run for run in runs if run["labels"] == kind]
         if kind == "clean":
@@ -94,6 +94,8 @@ def test_mnist() -> None:
         for run in these:
             low, _, high = run["estimated_noise"]
             assert low <= run["wrong"] <= high
-            assert run["oddly"]["f1"] > run["sixth_percentile"]["f1"] - 0.001
+            gains.append(run["oddly"]["f1"] - run["sixth_percentile"]["f1"])
             far = max(far, run["oddly"]["best_f1"] - run["oddly"]["f1"])
     assert f"within {short(far)} of the best everywhere" in SECTION
+    words = f"cost {short(-min(gains))} at most there, and gain up to {max(gains):.2f}"
+    assert words.replace("0.", ".") in SECTION

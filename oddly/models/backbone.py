@@ -127,7 +127,7 @@ def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
 def _count_features(network: nn.Module, image_size: int) -> int:
     """As measured: `num_features` is not what comes out of every timm network."""
     features = network(torch.zeros(1, 3, image_size, image_size))
-    if features.ndim != 2:
+    if features.ndim != 2 or not features.numel():
         shape = "x".join(map(str, features.shape[1:]))
         raise InputError(f"this network gives {shape} numbers per image, not one vector")
     return int(features.shape[1])

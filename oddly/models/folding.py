@@ -20,6 +20,8 @@ def fold_norms(network: nn.Module, probe: Tensor) -> nn.Module:
     need not be the order in which they are called, so `probe` (B, 3, S, S) goes through both
     networks: where they differ, the one given is returned.
     """
+    if not any(isinstance(module, nn.BatchNorm2d) for module in network.modules()):
+        return network  # nothing to fold, nothing to copy
     folded = deepcopy(network)
     for module in folded.modules():
         for (_, conv), (name, norm) in pairwise(list(module.named_children())):

@@ -20,7 +20,7 @@ def reasons(found: Survey, **asked: Any) -> dict[str, tuple[str, str]]:
 def test_photos_get_a_frozen_backbone_with_the_packaged_weights() -> None:
     config, _ = choose("photos", PHOTOS, {}, "cpu")
     assert (config.backbone, config.weights) == ("tf_efficientnet_lite0", "packaged")
-    assert (config.model, config.image_size, config.batch_size) == ("feature_head", 160, 100)
+    assert (config.model, config.image_size, config.batch_size) == ("feature_head", 224, 100)
     assert config.weight_decay == 1 / 2_000 and config.pool_splits and not config.fine_tune
 
 

@@ -35,6 +35,14 @@ def test_digits_of_the_npm_package(tmp_path: Path) -> None:
     assert images[:, 0, 0].tolist() == [round(255 * k / 10) for k in labels.tolist()]
 
 
+def test_clothes_of_the_npm_package(tmp_path: Path) -> None:
+    for k in range(10):
+        (tmp_path / f"{k}.json").write_text(json.dumps({"data": [[k] * 784, [], [20 * k] * 784]}))
+    images, labels = read(tmp_path)
+    assert labels.tolist() == [k for k in range(10) for _ in (0, 1)] and images.dtype == np.uint8
+    assert images[:, 9, 9].tolist() == [value for k in range(10) for value in (k, 20 * k)]
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"train-images-idx3-ubyte\.gz is not there"):
         read(tmp_path)

@@ -70,6 +70,7 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
         ),
         (("table1", "--with", "dropout"), "--with takes NAME=VALUE, not 'dropout'"),
         (("table1", "--with", "data=digits"), "--with cannot change data: every cell has its own"),
+        (("table1", "--with", "noise=0.1"), "--with cannot change noise: every cell has its own"),
         (("table1", "--with", "seed=3"), "--with cannot change seed"),
         (
             ("table1", "--with", "epochs=50"),
