@@ -174,6 +174,20 @@ def nasty_site(tmp_path: Path, serve: Serve) -> Iterator[Site]:
     session.decisions.close()
 
 
+def test_a_key_right_after_a_dialog_is_not_lost(
+    nasty_site: Site, page: Page, complaints: list[str]
+) -> None:
+    open_link(page, nasty_site)
+    page.keyboard.press("c")
+    page.wait_for_selector("#choose", state="visible")
+    page.locator("#search").dispatch_event("keydown", {"key": "g", "bubbles": True})  # typed there
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#choose", state="hidden")
+    assert page.locator("#grid").is_hidden()
+    page.locator("#search").dispatch_event("keydown", {"key": "g", "bubbles": True})
+    see_cards(page, 1)
+
+
 def test_names_are_text_whatever_they_say(
     nasty_site: Site, page: Page, complaints: list[str]
 ) -> None:

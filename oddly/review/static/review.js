@@ -334,7 +334,9 @@ $("keys-on").checked = localStorage.getItem("oddly-keys") !== "off";
 $("keys-on").addEventListener("change", () => localStorage.setItem("oddly-keys", $("keys-on").checked ? "on" : "off"));
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.matches("input, select") || document.querySelector("dialog[open]");
+  // For a frame after a dialog is closed its field still gets the keys.
+  const typing = event.target.matches("input, select") && !event.target.closest("dialog:not([open])")
+    || document.querySelector("dialog[open]");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key.startsWith("Arrow")) {
     if (view === "grid") { event.preventDefault(); moveInGrid(event.key); }
