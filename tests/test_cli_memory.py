@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -113,8 +112,12 @@ def test_what_the_environment_says_is_left_alone(
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
 def test_other_libraries_of_c(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(*_: Any) -> None:
+    asked = []
+
+    def missing(name: None) -> None:
+        asked.append(name)
         raise error("mallopt")
 
     monkeypatch.setattr(memory.ctypes, "CDLL", missing)
-    keep_freed_memory()
+    keep_freed_memory()  # without a word
+    assert asked == [None]

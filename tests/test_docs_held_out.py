@@ -99,3 +99,4 @@ def test_mnist() -> None:
     assert f"within {short(far)} of the best everywhere" in SECTION
     words = f"cost {short(-min(gains))} at most there, and gain up to {max(gains):.2f}"
     assert words.replace("0.", ".") in SECTION
+    assert min(gains) > -0.01

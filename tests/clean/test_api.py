@@ -100,9 +100,8 @@ def test_the_next_run_takes_over_what_this_one_saw(
     table.write_text("id,label,remove,decided_by\nred/red5.png,,yes,person\n")
     more = {"labels": str(table), **frozen(tiny_weights)}
     run = oddly.clean(photos, tmp_path / place, watcher=second, **more)
-    assert first.told == [8, 16, 24, 32, 36, 36] and second.told == [
-        36
-    ]  # batch by batch, or all at once
+    assert first.told == [8, 16, 24, 32, 36, 36]  # batch by batch
+    assert second.told == [36]  # all at once
     assert len(run.verdicts) == 35 and list((run.path / "features").iterdir())
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import timm
 import torch
+from torch import nn
 
 from oddly.errors import InputError
 from oddly.models.backbone import (
@@ -86,3 +87,13 @@ def test_what_is_wrong_with_weights_is_told_in_one_line(tmp_path: Path, weights:
         load_backbone("resnet18", "packaged", 32)
     with pytest.raises(InputError, match="unknown timm model"):
         load_backbone("resnet1888888", "pretrained", 32)
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 2)])
+def test_what_is_no_vector_of_features_is_told(
+    shape: tuple[int, ...], weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of timm's give none at all without their classifier."""
+    monkeypatch.setattr(nn.Module, "__call__", lambda *_: torch.zeros(1, *shape))
+    with pytest.raises(InputError, match=f"gives {'x'.join(map(str, shape))} numbers per image"):
+        load_backbone(TINY, str(weights), 32)
