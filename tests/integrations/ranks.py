@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import torch
 
 from tests.integrations.toy import BATCH
+from tests.leaving import leave_together, leave_together_at_exit
 
 
 def run_lightning(folder: Path) -> None:
@@ -30,12 +30,15 @@ def run_lightning(folder: Path) -> None:
 
 
 def run_spawn(folder: Path) -> None:
+    from lightning.pytorch.callbacks import LambdaCallback
+
     from oddly.integrations.lightning import Denoise
     from tests.integrations.modules import Blobs, make_trainer, train_loader
     from tests.integrations.toy import K
 
     denoise = Denoise(K)
-    trainer = make_trainer(denoise, strategy="ddp_spawn", devices=2)
+    leave = LambdaCallback(on_fit_end=leave_together_at_exit)
+    trainer = make_trainer(denoise, leave, strategy="ddp_spawn", devices=2)
     trainer.fit(Blobs(), train_loader(batch_size=BATCH // 2))
     assert denoise.verdict is not None
     torch.save(denoise.verdict.state_dict(), folder / "parent.pt")
@@ -68,6 +71,4 @@ def run_huggingface(folder: Path) -> None:
 if __name__ == "__main__":
     parts = {"lightning": run_lightning, "spawn": run_spawn, "huggingface": run_huggingface}
     parts[sys.argv[1]](Path(sys.argv[2]))
-    if torch.distributed.is_initialized():
-        torch.distributed.barrier()
-        os._exit(0)  # all is written; taking gloo's threads down aborts the process now and then
+    leave_together()
