@@ -135,12 +135,14 @@ def throughput(
         typer.Option("--compile/--no-compile", help="CUDA graphs (default: on a GPU)."),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="Processes of the DataLoader beside it.")] = 8,
+    dropout: Annotated[float, typer.Option(help="Inside the network, where it has any.")] = 0.0,
     json: Json = False,
 ) -> None:
     """Images per second, against a plain DataLoader and the device's own ceiling."""
     from oddly.benchmarks.throughput import measure
 
-    print_figures(measure(device, model, steps, batch_size, compile, workers), json)
+    figures = measure(device, model, steps, batch_size, compile, workers, dropout)
+    print_figures(figures, json)
 
 
 @benchmark.command()

@@ -74,12 +74,10 @@ def reproduce(
         ),
     ] = False,
     results: Annotated[
-        Path | None, typer.Option(help="Gets new results (default: with the package's own).")
+        Path | None, typer.Option(help="Folder for new results (default: with the package's own).")
     ] = None,
-    runs: Annotated[Path, typer.Option(help="Gets the run folders; large.")] = Path(
-        "runs/reproduce"
-    ),
-    out: Annotated[Path | None, typer.Option(help="Gets the figures drawn.")] = None,
+    runs: Annotated[Path, typer.Option(help="Folder for runs (large).")] = Path("runs/reproduce"),
+    out: Annotated[Path | None, typer.Option(help="Folder for the figures.")] = None,
     page: Annotated[
         Path | None, typer.Option(help="Write the tables of a Markdown page anew, and no more.")
     ] = None,

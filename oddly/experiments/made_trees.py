@@ -7,7 +7,9 @@ lists without a final newline. Classes are colours, so that a tiny network can l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from PIL import Image
@@ -20,12 +22,17 @@ LEVELS = (40, 100, 160, 220)
 
 def make_all(root: Path) -> None:
     """All three, unless they are there."""
-    if (root / "made").exists():
+    makers = {"imagenet": make_imagenet, "webvision": make_webvision, "clothing1m": make_clothing1m}
+    missing = [name for name in makers if not (root / name).exists()]
+    if not missing:
         return
-    make_imagenet(root / "imagenet")
-    make_webvision(root / "webvision")
-    make_clothing1m(root / "clothing1m")
-    (root / "made").touch()
+    root.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=root) as scratch:
+        for name in missing:
+            makers[name](tree := Path(scratch) / name)
+            # Whole or not at all; where another process was first, its tree is as good.
+            with suppress(OSError):
+                tree.rename(root / name)
 
 
 def make_imagenet(root: Path) -> None:

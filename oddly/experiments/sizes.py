@@ -19,7 +19,7 @@ from oddly.methods import PARSERS, PRESETS
 
 PAPER_EPOCHS, PAPER_PRUNE_AFTER = 200, 75
 LOOKS = (10, 25, 30, 50, 75, 100)
-CELLS_OWN = {"data", "method", "noise", "noise_kind", "seed", "settings"}
+CELLS_OWN = {"data", "method", "noise", "noise_kind", "preset", "seed", "settings"}
 
 
 @dataclass(frozen=True)

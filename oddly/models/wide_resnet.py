@@ -7,17 +7,20 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from oddly.errors import InputError
+from oddly.models.dropout import ByteDropout
 
 
 class WideBlock(nn.Module):
     """BN-ReLU-conv twice, with dropout between the convolutions."""
 
-    def __init__(self, in_planes: int, planes: int, stride: int, dropout: float) -> None:
+    def __init__(
+        self, in_planes: int, planes: int, stride: int, dropout: float, number: int
+    ) -> None:
         super().__init__()
         self.bn1 = nn.BatchNorm2d(in_planes)
         self.conv1 = nn.Conv2d(in_planes, planes, 3, stride, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(planes)
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = ByteDropout(dropout, layer=number) if dropout else nn.Identity()
         self.conv2 = nn.Conv2d(planes, planes, 3, padding=1, bias=False)
         self.shortcut = (
             nn.Conv2d(in_planes, planes, 1, stride, bias=False)
@@ -56,9 +59,15 @@ class WideResNet(nn.Module):
         self.stem = nn.Conv2d(in_channels, planes[0], 3, padding=1, bias=False)
         self.groups = nn.Sequential(
             *(
-                WideBlock(planes[g] if b == 0 else planes[g + 1], planes[g + 1], stride, dropout)
-                for g, group_stride in enumerate((1, 2, 2))
-                for b, stride in enumerate([group_stride] + [1] * (blocks - 1))
+                WideBlock(
+                    planes[g] if b == 0 else planes[g + 1],
+                    planes[g + 1],
+                    stride if b == 0 else 1,
+                    dropout,
+                    number=g * blocks + b,
+                )
+                for g, stride in enumerate((1, 2, 2))
+                for b in range(blocks)
             )
         )
         self.bn = nn.BatchNorm2d(planes[3])

@@ -72,6 +72,7 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
         (("table1", "--with", "data=digits"), "--with cannot change data: every cell has its own"),
         (("table1", "--with", "noise=0.1"), "--with cannot change noise: every cell has its own"),
         (("table1", "--with", "seed=3"), "--with cannot change seed"),
+        (("table1", "--with", "preset=paper"), "--with cannot change preset"),
         (
             ("table1", "--with", "epochs=50"),
             "E = 75 lies beyond 50 epochs; add --with prune_after=N",

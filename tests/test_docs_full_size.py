@@ -1,0 +1,100 @@
+"""docs/reproduce.md on what was trained at the paper's size, and where a step's time goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from oddly.experiments.results import Result, Store
+from oddly.experiments.sizes import FULL
+from oddly.experiments.table1_cifar_uniform import make_job
+from tests.test_docs import rows, short, stored, words_of
+
+PAGE = words_of("docs/reproduce.md")
+STEP: dict[str, Any] = stored("step_wrn_28_10.json")
+KINDS = ("convolutions", "compiled", "idle", "optimizer", "rest")
+
+
+def result(row: str) -> Result:
+    found = Store().find(make_job(FULL, row, "cifar100", 0.4, 0).config)
+    assert found
+    return found
+
+
+def test_plain_training_on_cifar_100() -> None:
+    plain, rule, ours = (
+        result(row).summary["test_accuracy"] for row in ("ERM", "ODD", "ODD (our default)")
+    )
+    assert f"in the same setting ended at {plain:.2f} %, where the paper has 55.7" in PAGE
+    gains = (
+        f"ODD gains {rule - plain:.1f} points here (paper: 16.7), our default {ours - plain:.1f}"
+    )
+    assert gains in PAGE
+    assert f"plain training {plain:.1f} %." in words_of("README.md")
+    curve = result("ERM").curve
+    tested = {e: a for e, a in zip(curve["epoch"], curve["test_accuracy"], strict=True) if a}
+    early = {e: a for e, a in tested.items() if e <= 125}
+    top, low = max(early, key=early.__getitem__), min((a, e) for e, a in tested.items() if e >= 80)
+    said = f"rises to {early[top]:.1f} % at epoch {top}, falls to {low[0]:.1f} % at {low[1]} while"
+    assert said in PAGE
+    assert f"took {result('ERM').summary['seconds'] / 60:.1f} minutes" in PAGE
+
+
+def test_what_decides_the_memorising() -> None:
+    looks = result("ERM").snapshots
+    at_75 = looks["75"]["by_percentile"]["10"]
+    assert f"precision {two(at_75['precision'])} and recall {two(at_75['recall'])}" in PAGE
+    curve = result("ERM").curve
+    reached = curve["test_accuracy"][curve["epoch"].index(75)]
+    assert f"the test accuracy there {reached:.1f} instead of 46.8 %" in PAGE
+
+
+def test_simulated_and_real_noise() -> None:
+    looks = result("ERM").snapshots
+    far = {int(epoch): look["ks_noise_simulated"] for epoch, look in looks.items()}
+    until = [distance for epoch, distance in far.items() if epoch <= 75]
+    assert f"KS distance of {two(min(until))} to {two(max(until))} apart, up to epoch 75" in PAGE
+    assert f"At epoch 100 it is {two(far[100])}" in PAGE
+
+
+def test_the_best_of_the_cuts_of_figure_4() -> None:
+    looks = result("ERM").snapshots
+    f1 = {
+        (epoch, p): looks[epoch]["by_percentile"][p]["f1"]
+        for epoch in ("25", "50", "75", "100")
+        for p in ("1", "5", "10", "30", "50")
+    }
+    assert max(f1, key=f1.__getitem__) == ("50", "10")
+    assert f"p = 10 at E = 50 (F1 {short(round(f1['50', '10'], 3))})" in PAGE
+    ours, other = (short(round(f1["75", p], 3)) for p in ("10", "5"))
+    assert f"the paper's E = 75 has {ours}, p = 5 there {other:0<4}" in PAGE
+    assert f"recall {two(looks['100']['by_percentile']['10']['recall'])})" in PAGE
+    ends = [f1["75", p] for p in ("1", "5", "10", "30")]
+    assert f"F1 goes from {two(min(ends))} to {two(max(ends))} at E = 75" in PAGE
+
+
+def test_where_a_step_goes() -> None:
+    plain, dropout, searched = STEP["rows"]
+    table = rows("docs/reproduce.md", "| milliseconds of a step of 128 images | no dropout |")
+    assert [row[1:] for row in table] == [
+        [f"{row[f'milliseconds_{kind}']:.2f}" for row in (plain, dropout)] for kind in KINDS
+    ]
+    rates = [f"{row['images_per_second']:,.0f}" for row in (plain, dropout)]
+    assert "{} images/s without dropout and the {} with it".format(*rates) in PAGE
+    assert f"With it the loop runs at {rates[1]} images/s" in PAGE
+    assert f"reached {STEP['matmul_teraflops']:.0f} TFLOP/s)" in PAGE
+    busy = plain["milliseconds_convolutions"] / 1000
+    work = STEP["batch_size"] * STEP["gigaflops_per_image"] / 1000
+    assert f"The convolutions run at {work / busy:.0f} TFLOP/s, two thirds" in PAGE
+    assert work / busy / STEP["matmul_teraflops"] == pytest.approx(2 / 3, abs=0.01)
+    allowed = round(STEP["batch_size"] / busy, -2)
+    assert f"alone would allow {allowed:,.0f} images/s" in PAGE
+    left = 1000 * STEP["batch_size"] / 15_000 - 1000 * busy
+    others = 1000 * STEP["batch_size"] / plain["images_per_second"] - 1000 * busy
+    assert left == pytest.approx(0.5, abs=0.05) and others == pytest.approx(3, abs=0.1)
+    assert f"({searched['images_per_second']:,.0f} images/s)" in PAGE
+
+
+def two(value: float) -> str:
+    return f"{value:.2f}".lstrip("0")
