@@ -28,11 +28,12 @@ from PIL import Image
 
 from oddly.errors import InputError
 from oddly.records import RunWriter, VerdictTable, environment
+from oddly.review.server import STATIC
 
 CLASSES, REMOVED = 1000, 0.2
 SIDE = 224
 FIRST_PAGES, TABS = 20, 8
-STATIC = ("/static/review.css", "/static/review.js", "/static/icon.svg")
+PARTS = tuple(f"/static/{name}" for name in STATIC)  # of the page, which a browser fetches first
 
 
 class Client:
@@ -138,7 +139,7 @@ def time_first_page(link: str) -> dict[str, float]:
         begun = time.perf_counter()
         client = Client(link)
         client.ask(client.link)
-        for path in STATIC:
+        for path in PARTS:
             client.ask(path)
         client.ask(json.loads(client.ask("/api/start"))["card"]["image"])
         seconds.append(time.perf_counter() - begun)

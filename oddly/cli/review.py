@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -141,6 +142,9 @@ def _options(run: Run, command: str) -> Iterator[str]:
     made_with = {**config, **(config.get("settings") or {})}
     if command == "clean":  # the settings that it chose by itself it will choose again
         made_with = dict(config.get("asked") or {})
+        if config.get("tried"):  # but for a network that was tried: it need not be tried again
+            network = "backbone" if config.get("backbone") else "model"
+            made_with[network] = config.get(network)
     made_with["skip_unreadable"] = config.get("skip_unreadable") or _has_unreadable(run)
     for option in _parameters(command):
         value = made_with.get(option.name)
@@ -187,8 +191,10 @@ def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) ->
     from oddly.copying import about_missing
     from oddly.review.copying import copy_cleaned
 
-    with Progress(console=err_console, transient=True, disable=not err_console.is_terminal) as bar:
-        task = bar.add_task("copying", total=None)
+    bar = Progress(console=err_console, transient=True)
+    task = bar.add_task("copying", total=None)
+    # Not disable=True: older versions of rich then print an empty line.
+    with bar if err_console.is_terminal else nullcontext():
         copied = copy_cleaned(
             run,
             outcome,

@@ -16,6 +16,7 @@ from oddly.report.facts import (
     Fact,
     describe_run,
     describe_surroundings,
+    has_interval,
     list_facts,
     list_scores,
     list_settings,
@@ -132,9 +133,9 @@ class RunPage:
         settings = run.config.get("settings")
         chosen = isinstance(settings, dict) and settings.get("prune_after") is not None
         truth_known = judged is not None and judged.truth_known
-        can_tell, cannot_tell = tell_limits(
-            bool(rule), truth_known, run.summary.get("rule"), run.by_rule is not None
-        )
+        own_rule, by_rule = run.summary.get("rule"), run.by_rule is not None
+        interval = has_interval(said.get("estimated_noise"))
+        can_tell, cannot_tell = tell_limits(bool(rule), truth_known, own_rule, by_rule, interval)
         unit, units = name_scores(run.counterfactual, verdicts)
         return cls(
             title=cut(str(said.get("data") or "unnamed data")),

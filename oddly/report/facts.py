@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from oddly.errors import count
-from oddly.records import Run, config_hash
+from oddly.records import Run, config_hash, read_twins
 from oddly.report.histogram import find_threshold
 from oddly.report.words import NBSP, shorten
 
@@ -43,7 +45,8 @@ def list_facts(
     """The numbers a reader looks for first; what is not known is left out."""
     return [
         *list_images(said, verdicts),
-        *estimated_noise(said),
+        *list_left_out(run),
+        *estimated_noise(said, verdicts),
         *list_accuracy(run, prune_after),
         *list_threshold(said, verdicts, prune_after),
         *list_time(said),
@@ -63,13 +66,49 @@ def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fac
     return facts
 
 
-def estimated_noise(said: dict[str, Any]) -> list[Fact]:
-    """How many labels are wrong by the run's own estimate."""
+def list_left_out(run: Run) -> list[Fact]:
+    """What `oddly clean` could not read, and pictures that occur more than once."""
+    facts = []
+    unread = [str(row.get("id")) for row in read_rows(run.path / "unreadable.csv")]
+    closed = sum(name.endswith("/") for name in unread)
+    if unread:
+        kinds = ((len(unread) - closed, "image"), (closed, "folder"))
+        told = ", ".join(count(number, kind) for number, kind in kinds if number)
+        facts.append(Fact("Left out", told, "could not be read (unreadable.csv)"))
+    groups = {row.get("group") for row in read_rows(run.path / "duplicates.csv")}
+    if groups:
+        conflicting = len({twin.group for twin in read_twins(run.path).values()})
+        note = "more than once"
+        note += f", {conflicting:,} of them under different labels" if conflicting else ""
+        facts.append(Fact("Duplicates", count(len(groups), "picture"), f"{note} (duplicates.csv)"))
+    return facts
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table beside the run; none where it is missing or damaged."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    except (OSError, ValueError, csv.Error):
+        return []
+
+
+def has_interval(noise: object) -> bool:
+    """Whether an estimate comes with both its ends."""
+    return isinstance(noise, dict) and None not in (noise.get("low"), noise.get("high"))
+
+
+def estimated_noise(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fact]:
+    """How many labels are wrong by the run's own estimate, or why it has none."""
     noise = said.get("estimated_noise")
     if not isinstance(noise, dict) or noise.get("rate") is None:
-        return []
+        if verdicts is None or not said.get("counterfactual"):
+            return []
+        few = said["counterfactual"] == "sentinels"
+        why = "too few images to tell" if few else "no labels were planted that could tell"
+        return [Fact("Estimated noise", "–", why)]
     note = "labels that look random"
-    if noise.get("low") is not None and noise.get("high") is not None:
+    if has_interval(noise):
         note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NBSP}%"
     note += ", not to be trusted" if said.get("doubt") else ""
     return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NBSP}%", note)]
@@ -110,8 +149,8 @@ def list_time(said: dict[str, Any]) -> list[Fact]:
     note = f"{format_seconds(own)} of it denoising" if own else ""
     note += f" ({100 * own / seconds:.1f}{NBSP}%)" if own and seconds else ""
     if said.get("backbone") and not said.get("fine_tune"):
-        note = "of the head, without the backbone's"
-    return [Fact("Time", format_seconds(seconds), note)]
+        note = "reading the images not included"
+    return [Fact("Training time", format_seconds(seconds), note)]
 
 
 def list_scores(said: dict[str, Any]) -> list[Fact]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from oddly.errors import count, first_few
-from oddly.records import Run
+from oddly.records import SAME_PICTURE, Run, has_reason
 from oddly.report.histogram import find_percentiles
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -39,13 +39,21 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
         return f"Nothing can be said of {examples:,} labels: the network has hardly learnt."
     if not removed:
         return f"No label of {examples:,} stands out: each looks better than a random one."
-    one = removed == 1
+    look = "looks" if removed == 1 else "look"
     return (
-        f"{removed:,} of {examples:,} images {'has' if one else 'have'}"
-        f" {'a label' if one else 'labels'} that look{'s' if one else ''} no better than random"
-        f"{', or wrong by a rule' if run.by_rule else ''}"
-        f"{', but this is not to be trusted' if run.doubt else ''}."
+        f"{removed:,} of {examples:,} labels {look} wrong"
+        f"{', at random or by a rule' if run.by_rule else ''}"
+        f"{', but this is not to be trusted' if run.doubt else ''}.{tell_copies(verdicts)}"
     )
+
+
+def tell_copies(verdicts: pd.DataFrame) -> str:
+    """How many of the suspects are such for another reason than what the network said."""
+    copies = int((has_reason(verdicts, SAME_PICTURE) & ~verdicts["keep"].to_numpy(np.bool_)).sum())
+    if not copies:
+        return ""
+    are = "is a copy" if copies == 1 else "are copies"
+    return f" Of these, {copies:,} {are} of a picture that also occurs under another label."
 
 
 def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> list[str]:
@@ -60,8 +68,12 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
     lines = [f"The threshold was taken from {source}."]
     if rule.get("percentile") is not None and rule.get("threshold") is not None:
         place = find_percentiles(rule, np.asarray([rule["threshold"]]))
-        lines.append(f"The aim was percentile {rule['percentile']:g} of them")
-        lines[-1] += "." if place is None else f"; {place[0]:.0f}{NBSP}% lie below it."
+        aim = f"{rule['percentile']:g}{NBSP}%"
+        passed = f"It was to let {aim} of these random labels pass."
+        if place is not None:
+            share = f"{place[0]:.0f}{NBSP}%"
+            passed = f"It lets about {share} of these random labels pass (aim: {aim})."
+        lines.append(passed)
     if rule.get("epoch") is not None:
         how = "a moment found while training"
         if chosen:
@@ -79,11 +91,15 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
 
 
 def tell_limits(
-    judged: bool, truth_known: bool, rule: str | None = None, by_rule: bool = False
+    judged: bool,
+    truth_known: bool,
+    rule: str | None = None,
+    by_rule: bool = False,
+    interval: bool = False,
 ) -> tuple[list[str], list[str]]:
     """What the verdict can tell, and what it cannot; `rule`: that of a method other than ODD.
 
-    `by_rule`: labels were found that went wrong by one.
+    `by_rule`: labels were found that went wrong by one. `interval`: the estimated noise has one.
     """
     no_proof = "It is no proof. Hard, rare and unusual images are suspected too: look at them."
     worst_first = "The worst come first, so a short look from the top finds the most errors."
@@ -105,9 +121,13 @@ def tell_limits(
     cannot = [
         no_proof,
         "Systematic confusions, one class labelled as another, hide better than random errors.",
-        f"The estimated noise counts labels that look random{' or follow that rule' * by_rule}, and"
-        " no others.",
     ]
+    if interval:
+        cannot.append(
+            "How many labels are wrong exactly. The lower end of the estimate counts only those"
+            f" that look wholly random{' or follow that rule' * by_rule}; people's confusions lie"
+            " between its two ends."
+        )
     if truth_known:
         can.append(truth)
     return can, cannot

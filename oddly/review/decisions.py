@@ -7,6 +7,7 @@ processes wrote before anything new is decided.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Container, Iterator
@@ -66,6 +67,7 @@ class Decisions:
         self._history: dict[int, Decision] = {}  # what stands, in the order it was decided
         with _told_plainly(path):
             self._database = _open(path)
+            self._file = _identity(path)  # else a deleted file would go on taking decisions
             self._catch_up()
 
     def current(self, id: str) -> Decision | None:
@@ -91,6 +93,7 @@ class Decisions:
     def refresh(self) -> None:
         """Take in what other processes decided."""
         with self._lock:
+            self._check_file()
             self._catch_up()
 
     def decide(self, id: str, action: str, label: str | None, seen: int) -> Decision:
@@ -127,14 +130,23 @@ class Decisions:
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
+                self._check_file()
                 self._catch_up()
                 yield
                 self._database.execute("COMMIT")
+                self._check_file()
             except BaseException:
                 if self._database.in_transaction:
                     self._database.execute("ROLLBACK")
                 raise
             self._catch_up()
+
+    def _check_file(self) -> None:
+        """What is written must be found again under the file's name."""
+        if _identity(self.path) != self._file:
+            raise sqlite3.OperationalError(
+                "the file of decisions is gone or another one; start oddly review again"
+            )
 
     def _append(self, id: str, action: str, label: str | None, undoes: int | None) -> int:
         made_at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -181,6 +193,14 @@ def _open(path: Path) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:

@@ -36,9 +36,10 @@ BODY_LIMIT = 16_384
 GRID_LIMIT = 200
 LARGE, SMALL = LARGEST_SIDE, 224  # longest side of a picture, alone and in the grid
 DECODERS = 2  # pictures decoded at a time: each may need hundreds of megabytes
+SCRIPTS = ("review.js", "choose.js", "grid.js", "undo.js", "keys.js")
 STATIC = {
     "review.css": "text/css; charset=utf-8",
-    "review.js": "text/javascript; charset=utf-8",
+    **dict.fromkeys(SCRIPTS, "text/javascript; charset=utf-8"),
     "icon.svg": "image/svg+xml",
 }
 PLACEHOLDER = (

@@ -62,8 +62,8 @@ class Progress:
     total: int
     decided: int
     skipped: int
-    undo: int | None
-    """The revision an undo would take back."""
+    undo: Decision | None
+    """The newest one, in whichever tab it was made: what an undo would take back."""
 
 
 class Session:
@@ -101,6 +101,7 @@ class Session:
         """What the page needs once."""
         self.decisions.refresh()
         return {
+            "review": self._key,
             "run": str(self.run.path),
             "data": Path(str(self.run.config.get("data") or "")).name,
             "examples": self.suspects.examples,
@@ -175,12 +176,11 @@ class Session:
         return self.suspects.rank_of.get(self.decisions.undo(revision))
 
     def progress(self) -> Progress:
-        last = self.decisions.last(self.suspects.rank_of)
         return Progress(
             total=len(self._state),
             decided=int(np.count_nonzero(self._state == DECIDED)),
             skipped=int(np.count_nonzero(self._state == SKIPPED)),
-            undo=last.revision if last else None,
+            undo=self.decisions.last(self.suspects.rank_of),
         )
 
     def _suspect(self, rank: int) -> Suspect:

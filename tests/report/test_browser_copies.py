@@ -34,6 +34,8 @@ def test_copies_under_two_labels_stay_whatever_the_threshold(
         f"1,{worst},a,true,same pixels\n1,{best},b,true,same pixels\n"
     )
     page = open_page(write_report(Run(run.path)))
+    said = "Of these, 2 are copies of a picture that also occurs under another label."
+    assert said in page.locator(".outcome").inner_text()
     words = page.locator(".words")
     told = [f"Same picture, another label: {each}" for each in (f"b ({best})", f"a ({worst})")]
     assert [words.nth(place).text_content() for place in range(2)] == told

@@ -36,14 +36,15 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     removed = int((~run.verdicts["keep"]).sum())
     facts = {fact.name: (fact.value.replace(NBSP, " "), fact.note) for fact in page.facts}
     assert (page.title, page.subtitle) == ("digits", "odd · resnet8 · 40 epochs")
-    assert page.outcome.startswith(f"{removed:,} of 1,500 images have labels that look no better")
+    assert page.outcome.startswith(f"{removed:,} of 1,500 labels look wrong.")
     assert facts["Images"] == ("1,500", "in 10 classes")
     assert facts["Suspects"][0] == f"{removed:,}"
     # 98 - 60 · 0.85^15 - 6 at epoch 15
     assert facts["Test accuracy"] == ("97.50 %", f"86.76{NBSP}% before pruning")
     assert facts["Threshold"] == (f"{run.summary['threshold']:.3g}", "from the weights, epoch 15")
-    assert facts["Time"] == ("21.4 s", f"13{NBSP}ms of it denoising (0.1{NBSP}%)")
-    assert "Estimated noise" not in facts
+    assert facts["Training time"] == ("21.4 s", f"13{NBSP}ms of it denoising (0.1{NBSP}%)")
+    assert facts["Estimated noise"] == ("–", "no labels were planted that could tell")
+    assert "Left out" not in facts and "Duplicates" not in facts
     scores = {fact.name: fact.value.replace(NBSP, " ") for fact in page.scores}
     assert scores["Precision"] == f"{100 * run.summary['precision']:.1f} %"
     assert list(scores) == ["Precision", "Recall", "F1", "Average precision"]
@@ -61,8 +62,8 @@ def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
     page = RunPage.from_run(made_up_run())
     assert " ".join(page.origin).replace(NBSP, " ") == (
         "The threshold was taken from 50,000 random labels drawn from the final layer's weights"
-        " (the paper's rule). The aim was percentile 10 of them; 10 % lie below it. It was applied"
-        " after epoch 15, 3/8 of the epochs, as in the paper."
+        " (the paper's rule). It lets about 10 % of these random labels pass (aim: 10 %). It was"
+        " applied after epoch 15, 3/8 of the epochs, as in the paper."
     )
 
 
@@ -107,6 +108,34 @@ def test_estimated_noise_without_an_interval(tmp_path: Path) -> None:
     assert (noise.value, noise.note) == (f"5.0{NBSP}%", "labels that look random")
 
 
+def test_why_there_is_no_estimate(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=100)
+    RunWriter(run.path).finish({"counterfactual": "sentinels", "estimated_noise": None})
+    page = RunPage.from_run(Run(run.path))
+    (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
+    assert (noise.value, noise.note) == ("–", "too few images to tell")
+    assert not any("estimate" in line for line in page.cannot_tell)
+
+
+def test_what_was_left_out_and_what_occurs_twice(made_up_run: Callable[..., Run]) -> None:
+    run = made_up_run(n=50)
+    (run.path / "unreadable.csv").write_text(
+        'id,reason\n"a,b.png",empty file\nlost+found/,closed\n'
+    )
+    (run.path / "duplicates.csv").write_text(
+        "group,id,given_name,conflicting,same\n"
+        "1,a,cat,true,same pixels\n1,b,dog,true,same pixels\n"
+        "2,c,cat,false,same pixels\n2,d,cat,false,same pixels\n"
+    )
+    facts = {fact.name: (fact.value, fact.note) for fact in RunPage.from_run(run).facts}
+    assert facts["Left out"] == ("1 image, 1 folder", "could not be read (unreadable.csv)")
+    told = "more than once, 1 of them under different labels (duplicates.csv)"
+    assert facts["Duplicates"] == ("2 pictures", told)
+    for name in ("unreadable.csv", "duplicates.csv"):
+        (run.path / name).write_bytes(b"\xff\xfe\x00")
+    assert not {"Left out", "Duplicates"} & {fact.name for fact in RunPage.from_run(run).facts}
+
+
 def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path, {"method": "erm", "prune_after": 9}, {})
     writer.append_metrics({"epoch": 1, "test_accuracy": None, "lr": 0.1})
@@ -135,14 +164,18 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
     run = Run(run.path)
     shown = RunPage.from_run(run)
     assert shown.notes == ["Wrong by a <rule>.", "Not to be trusted."]
-    assert "no better than random, or wrong by a rule, but this is not to be" in shown.outcome
+    assert "look wrong, at random or by a rule, but this is not to be" in shown.outcome
     assert shown.can_tell[0].endswith(" a random label, or that was labelled by the rule above.")
-    assert shown.cannot_tell[-1] == (
-        "The estimated noise counts labels that look random or follow that rule, and no others."
-    )
     page = write_report(run).read_text()
     told = re.findall(r'<p class="doubt" role="note">(.*?)</p>', page)
     assert told == ["Wrong by a &lt;rule&gt;.", "Not to be trusted."]
+    RunWriter(run.path).finish(
+        {"by_rule": "so", "estimated_noise": {"rate": 0.2, "low": 0.1, "high": 0.3}}
+    )
+    assert RunPage.from_run(Run(run.path)).cannot_tell[-1] == (
+        "How many labels are wrong exactly. The lower end of the estimate counts only those that"
+        " look wholly random or follow that rule; people's confusions lie between its two ends."
+    )
 
 
 def test_tables_of_another_kind_are_refused_in_one_line(made_up_run: Callable[..., Run]) -> None:

@@ -266,7 +266,7 @@ def test_a_doubt_is_shown_where_there_is_one(made_up_run: Callable[..., Run]) ->
     text, _ = render(run)
     shown = '<p class="doubt" role="note">The network &lt;b&gt;dozed&lt;/b&gt;, look first.</p>'
     assert text.count(shown) == 1
-    assert "no better than random, but this is not to be trusted." in text
+    assert "labels look wrong, but this is not to be trusted." in text
 
 
 def test_no_suspect_of_a_network_that_learnt_nothing_is_no_praise(tmp_path: Path) -> None:

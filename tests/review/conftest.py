@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import numpy as np
@@ -17,6 +17,9 @@ from PIL import Image
 from oddly.records import Run, RunWriter, VerdictTable
 from oddly.review.server import create_app, listen
 from oddly.review.session import Session
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 CLASSES = ("cat", "dog", "emu")
 TOKEN = "a-token-of-the-tests"
@@ -125,3 +128,20 @@ def site(run: Run, serve: Serve) -> Iterator[Site]:
     session = Session(run)
     yield serve(session)
     session.decisions.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def page(chromium: Browser, complaints: list[str]) -> Iterator[Page]:
+    """A tab that writes down whatever the console or the policy has to complain about."""
+    context = chromium.new_context(viewport={"width": 1200, "height": 800})
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+    yield page
+    context.close()

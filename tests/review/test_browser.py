@@ -12,57 +12,17 @@ import pytest
 
 from oddly.records import Run
 from oddly.review.session import Session
-from tests.review.conftest import TOKEN, Serve, Site, paint, write_run
+from tests.review.browser import open_link, press, see, see_cards, see_each
+from tests.review.conftest import Serve, Site, paint, write_run
 from tests.review.process import Server
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, expect
+    from playwright.sync_api import Page, expect
 else:
     expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
 
 NASTY = "<img src=x onerror=alert(1)>.png"
 WORST_CLASS = "<b onmouseover=alert(2)>bold</b>"
-
-
-@pytest.fixture
-def complaints() -> list[str]:
-    return []
-
-
-@pytest.fixture
-def page(chromium: Browser, complaints: list[str]) -> Iterator[Page]:
-    """A tab that writes down whatever the console or the policy has to complain about."""
-    context = chromium.new_context(viewport={"width": 1200, "height": 800})
-    page = context.new_page()
-    expect.set_options(timeout=20_000)  # milliseconds: other tests use the processor too
-    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-    yield page
-    context.close()
-
-
-def open_link(page: Page, site: Site) -> None:
-    page.goto(f"{site.url}/?token={TOKEN}")
-    page.wait_for_selector("#one:not([hidden])")
-
-
-def press(page: Page, key: str, count: str) -> None:
-    """A key, and the progress it must lead to."""
-    page.keyboard.press(key)
-    expect(page.locator("#count")).to_have_text(count)
-
-
-def see(page: Page, selector: str, text: str | re.Pattern[str]) -> None:
-    expect(page.locator(selector)).to_have_text(text)
-
-
-def see_each(page: Page, selector: str, texts: list[str]) -> None:
-    expect(page.locator(selector)).to_have_text(texts)
-
-
-def see_cards(page: Page, number: int) -> None:
-    expect(page.locator("#cards li")).to_have_count(number)
 
 
 def test_decide_with_keys_kill_the_server_go_on(
@@ -91,7 +51,9 @@ def test_decide_with_keys_kill_the_server_go_on(
         page.goto(server.link)
         see(page, "#name", "dog/4.png")
         see(page, "#count", "3 of 6 decided · 1 skipped")
-        press(page, "u", "3 of 6 decided")  # the skip
+        page.keyboard.press("u")
+        see(page, "#foreign-text", "cat/3.png: Skipped")  # before this start of the server
+        press(page, "Enter", "3 of 6 decided")
         see(page, "#name", "cat/3.png")
         page.keyboard.press("ArrowLeft")
         see(page, "#standing", "Removed")
@@ -112,7 +74,7 @@ def test_another_class_by_typing(site: Site, page: Page, complaints: list[str]) 
     page.keyboard.press("c")
     page.wait_for_selector("#choose[open]")
     page.keyboard.press("k")  # typed, not decided
-    see(page, "#found-count", "No such class.")
+    see(page, "#found-count", re.compile("^No such class. .* create the class in your data"))
     page.keyboard.press("Escape")
     see(page, "#count", "1 of 6 decided")
     assert complaints == []
@@ -156,7 +118,7 @@ def test_the_grid_and_the_end(site: Site, page: Page, complaints: list[str]) -> 
     press(page, "n", "4 of 6 decided · 1 skipped")
     see(page, "#name", "dog/4.png")
     press(page, "r", "5 of 6 decided · 1 skipped")
-    see(page, "#done-title", "Through once")
+    see(page, "#done-title", "First pass finished")
     page.click("#done-skipped")
     see(page, "#name", "emu/5.png")
     press(page, "k", "6 of 6 decided")
@@ -218,7 +180,7 @@ def test_an_unknown_confidence_has_no_meter(
     open_link(page, serve(session))
     see(page, "#suggested", "dog")
     known = not math.isnan(confidence)
-    see(page, "#confidence", "90\xa0% sure" if known else "")
+    see(page, "#confidence", "(90\xa0%)" if known else "")
     expect(page.locator("#meter")).to_be_visible(visible=known)
     session.decisions.close()
 
@@ -237,47 +199,13 @@ def test_only_a_network_that_was_asked_is_said_to_agree(
     session.decisions.close()
 
 
-def contrast(page: Page, selector: str) -> float:
-    """WCAG contrast of an element's text with what lies behind it."""
-    script: Any = """element => {
-      const read = (colour) => colour.match(/[\\d.]+/g).map(Number);
-      let behind = element;
-      while (behind && (read(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0)
-        behind = behind.parentElement;
-      const light = (colour) => { const [r, g, b] = read(colour).map((c) => {
-        c /= 255; return c <= .03928 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4; });
-        return .2126 * r + .7152 * g + .0722 * b; };
-      const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor]
-        .map(light).sort((x, y) => y - x);
-      return (a + .05) / (b + .05); }"""
-    return float(page.locator(selector).first.evaluate(script))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1200])
-def test_narrow_dark_and_readable(site: Site, page: Page, scheme: Any, width: int) -> None:
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": width, "height": 844})
-    open_link(page, site)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    texts = ("#given", "#suggested", "#words", "#count", "#name", "#confidence", ".brand")
-    buttons = ("[data-action=keep]", "[data-action=suggestion]", "[data-action=suggestion] kbd")
-    for selector in (*texts, *buttons, "[data-action=keep] kbd"):
-        assert contrast(page, selector) >= 4.5, selector
-    if width == 390:  # every button without scrolling sideways, large enough for a thumb
-        for box in [b.bounding_box() for b in page.locator(".actions button").all()]:
-            assert box and box["height"] >= 44 and box["x"] >= 0
-            assert box["x"] + box["width"] <= width and box["y"] + box["height"] <= 844
-    page.keyboard.press("g")
-    page.wait_for_selector("#cards li")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    press(page, "r", "1 of 6 decided")
-    assert contrast(page, ".badge") >= 4.5 and contrast(page, ".caption b") >= 4.5
-
-
 def test_a_screen_reader_hears_the_next_suspect(site: Site, page: Page) -> None:
     open_link(page, site)
-    see(page, "#live", re.compile("^Suspect 1 of 6: given label cat, suggested dog, 90\xa0% sure"))
+    see(
+        page,
+        "#live",
+        re.compile("^Suspect 1 of 6: given label cat, network’s guess dog \\(90\xa0%\\)"),
+    )
     press(page, "k", "1 of 6 decided")
     see(page, "#live", re.compile("^Suspect 2 of 6: given label dog"))
     expect(page.locator("#picture")).to_have_attribute("alt", "Picture dog/1.png")
@@ -303,22 +231,4 @@ def test_keys_can_be_switched_off(site: Site, page: Page, complaints: list[str])
     page.click("[data-action=keep]")
     see(page, "#count", "1 of 6 decided")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "keep"
-    assert complaints == []
-
-
-def test_a_doubt_stands_above_every_suspect_until_it_is_hidden(
-    tmp_path: Path, photos: Path, serve: Serve, page: Page, complaints: list[str]
-) -> None:
-    ids = [f"cat/{i}.png" for i in (0, 3, 6)]
-    run = write_run(tmp_path / "doubted", ids, photos, doubt="<b>look</b> before you trust it")
-    page.set_viewport_size({"width": 390, "height": 844})
-    open_link(page, serve(Session(run)))
-    see(page, "#doubt-text", "<b>look</b> before you trust it.")
-    press(page, "k", "1 of 3 decided")
-    expect(page.locator("#doubt")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    page.click("#doubt-close")
-    expect(page.locator("#doubt")).to_be_hidden()
-    press(page, "k", "2 of 3 decided")
-    expect(page.locator("#doubt")).to_be_hidden()
     assert complaints == []

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,3 +193,48 @@ def test_a_file_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(decisions, "_open", refuse)
     with pytest.raises(InputError, match="readonly database; copy it to a place .*--decisions"):
         Decisions(path)
+
+
+def take_away(path: Path) -> None:
+    path.unlink()
+
+
+def put_another_there(path: Path) -> None:
+    other = path.with_name("other.sqlite")
+    Decisions(other).close()
+    other.replace(path)
+
+
+@pytest.mark.parametrize("lose", [take_away, put_another_there])
+def test_nothing_is_taken_for_saved_once_the_file_is_gone(
+    path: Path, lose: Callable[[Path], None]
+) -> None:
+    """SQLite itself would go on writing into a file without a name."""
+    store = Decisions(path)
+    made = store.decide("a", "keep", "cat", 0)
+    lose(path)
+    for attempt in (
+        lambda: store.decide("b", "remove", None, 0),
+        lambda: store.undo(made.revision),
+        store.refresh,
+    ):
+        with pytest.raises(sqlite3.OperationalError, match="is gone or another one"):
+            attempt()
+    assert store.current("a") == made and store.current("b") is None
+    store.close()
+
+
+def test_a_file_that_goes_while_it_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Decisions(path)
+    append = store._append
+
+    def append_and_lose(*values: Any) -> int:
+        revision = append(*values)
+        path.unlink()
+        return revision
+
+    monkeypatch.setattr(store, "_append", append_and_lose)
+    with pytest.raises(sqlite3.OperationalError, match="is gone or another one"):
+        store.decide("a", "remove", None, 0)
+    assert store.current("a") is None
+    store.close()

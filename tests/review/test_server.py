@@ -258,6 +258,14 @@ def test_who_waits_for_the_decisions_keeps_nobody_else_waiting(
     session.decisions.close()
 
 
+def test_a_file_of_decisions_that_was_deleted_takes_no_more(site: Site, run: Run) -> None:
+    site.decide(0, "remove").raise_for_status()
+    (run.path / "decisions.sqlite").unlink()
+    answer = site.decide(1, "remove")
+    told = "nothing was saved: the file of decisions is gone or another one"
+    assert answer.status_code == 503 and answer.json()["error"].startswith(told)
+
+
 def test_many_tabs_at_once(tmp_path: Path, photos: Path, serve: Serve) -> None:
     ids = [f"{i}.png" for i in range(10_000)]
     session = Session(write_run(tmp_path / "many", ids, photos))

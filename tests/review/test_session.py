@@ -6,7 +6,7 @@ import pytest
 
 from oddly.errors import InputError
 from oddly.records import Run
-from oddly.review.decisions import Stale
+from oddly.review.decisions import Decision, Stale
 from oddly.review.session import BadRequest, Progress, Session
 from tests.review.conftest import write_run
 
@@ -32,7 +32,8 @@ def test_starts_with_the_worst_and_resumes_with_the_first_open_one(
     session.decisions.close()
     again = Session(run)
     assert again.overview()["card"]["id"] == "emu/2.png"
-    assert again.progress() == Progress(total=6, decided=2, skipped=1, undo=3)
+    last = Decision(3, "cat/3.png", "remove", None)
+    assert again.progress() == Progress(total=6, decided=2, skipped=1, undo=last)
     again.decisions.close()
 
 
@@ -48,7 +49,8 @@ def test_what_each_action_means(session: Session) -> None:
     ):
         with pytest.raises(BadRequest):
             session.decide(rank, action, label, 0)
-    assert session.progress() == Progress(total=6, decided=4, skipped=1, undo=5)
+    last = Decision(5, "dog/4.png", "skip", None)
+    assert session.progress() == Progress(total=6, decided=4, skipped=1, undo=last)
     session.decisions.close()
 
 

@@ -24,6 +24,7 @@ const idLine = (id) =>
   });
 const card = (place) => {
   const { ids, given, suggested, confidence, words, true: truth } = suspects;
+  const agrees = suggested[place] === given[place];
   const sure = confidence[place] === null ? "" : ` ${percent(confidence[place], 0)}`;
   const line = (kind, spoken, text, more = "") =>
     element(
@@ -38,7 +39,9 @@ const card = (place) => {
     { type: "button", className: "open", tabIndex: -1 },
     pictureBox(place, `Image ${ids[place]}.`),
     line("given", "given label", nameOf(given[place])),
-    line("suggested", "suggested label", nameOf(suggested[place]), sure),
+    agrees
+      ? element("span", { className: "agrees", textContent: `the final network agrees${sure && `,${sure}`}` })
+      : line("suggested", "suggested label", nameOf(suggested[place]), sure),
     truth ? line("true", "true label", nameOf(truth[place])) : null,
     element("span", { className: "words", textContent: words[place] }),
     idLine(ids[place]),
@@ -136,9 +139,11 @@ const look = (at) => {
   showPicture($(".thumb", dialog), i, `Image ${suspects.ids[i]}`);
   $("h2", dialog).replaceChildren(element("bdi", { textContent: suspects.ids[i] }));
   const sure = suspects.confidence[i];
+  const agrees = suspects.suggested[i] === suspects.given[i];
+  const suggestion = agrees ? "none: the final network agrees with the given label" : nameOf(suspects.suggested[i]);
   const rows = [
     ["Given label", nameOf(suspects.given[i])],
-    ["Suggested label", nameOf(suspects.suggested[i]) + (sure === null ? "" : `, ${percent(sure)} sure`)],
+    ["Suggested label", suggestion + (sure === null ? "" : `, ${percent(sure)} sure`)],
     ["True label", suspects.true && nameOf(suspects.true[i])],
     [page.unit === "loss" ? "Loss" : "Score", suspects.score[i] === null ? null : short(suspects.score[i])],
     ["In words", suspects.words[i]],
@@ -175,9 +180,11 @@ if (list) {
     nameOf,
   );
   const pairs = tallyOf(suspects.given.map((label, i) => `${label}>${suspects.suggested[i]}`));
-  fill(controls["filter-pair"], pairs.sort((a, b) => b[1] - a[1]).slice(0, PAIRS), (key) =>
-    key.split(">").map((label) => nameOf(label === "null" ? null : Number(label))).join(" → "),
-  );
+  fill(controls["filter-pair"], pairs.sort((a, b) => b[1] - a[1]).slice(0, PAIRS), (key) => {
+    const [given, suggested] = key.split(">");
+    const named = (label) => nameOf(label === "null" ? null : Number(label));
+    return given === suggested ? `${named(given)}, the final network agrees` : `${named(given)} → ${named(suggested)}`;
+  });
   for (const id of ["filter-class", "filter-pair", "sort"]) controls[id].onchange = arrange;
   controls["filter-id"].oninput = arrange;
   controls.clear.onclick = () => choose("");

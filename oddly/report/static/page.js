@@ -34,13 +34,13 @@ const showPicture = (box, place, alt) => {
   image.onload = () => image.classList.toggle("tiny", image.naturalWidth <= 16);
   box.replaceChildren(image);
 };
+const showThumb = (box) => {
+  onSight.unobserve(box);
+  showPicture(box, Number(box.dataset.place), box.dataset.alt);
+};
 const onSight = new IntersectionObserver(
   (entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      onSight.unobserve(target);
-      showPicture(target, Number(target.dataset.place), target.dataset.alt);
-    }
+    for (const { isIntersecting, target } of entries) if (isIntersecting) showThumb(target);
   },
   { rootMargin: "600px" },
 );
@@ -50,6 +50,12 @@ const pictureBox = (place, alt) => {
   onSight.observe(box);
   return box;
 };
+
+// On paper everything is in sight.
+addEventListener("beforeprint", () => {
+  $$(".thumb[data-place]:empty").forEach(showThumb);
+  $$(".thumb img").forEach((image) => (image.decoding = "sync"));
+});
 
 // Tables are sorted by the column whose heading is pressed.
 for (const table of $$("table.sortable")) {

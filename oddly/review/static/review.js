@@ -5,17 +5,13 @@ const $ = (id) => document.getElementById(id);
 const KEYS = { k: "keep", s: "suggestion", c: "choose", r: "remove", n: "skip" };
 const WORDS = { keep: "Kept as", suggestion: "Changed to", relabel: "Changed to", remove: "Removed", skip: "Skipped" };
 const LARGEST = 14;  // times a small picture is enlarged; beyond that it only blurs
-const PAGE = 60;  // cards of the grid
-const FOUND = 50;  // classes listed while searching
 
 let card = null;  // the suspect on show
 let progress = { total: 0, decided: 0, skipped: 0, undo: null };
 let running = null;  // the request under way
 let view = "one";
-let classes = null;
-const mine = [];  // revisions of this tab's own decisions, for undo
+let hinting = 0;  // the timer of the hint on show
 const ahead = [];  // pictures fetched before they are needed
-const grid = { cards: [], starts: [0], next: null, current: 0 };
 
 // ---- talking to the server
 
@@ -57,6 +53,13 @@ function notice(text) {
   $("notice").hidden = !text;
 }
 
+// Why a key or button did nothing: briefly, at the foot of the page.
+function hint(text) {
+  $("hint").textContent = text;
+  clearTimeout(hinting);
+  hinting = setTimeout(() => { $("hint").textContent = ""; }, 2500);
+}
+
 // ---- one suspect
 
 function show(answer) {
@@ -75,9 +78,35 @@ function show(answer) {
   if (answer.error) notice(`This one was ${answer.error}. What stands is shown.`);
 }
 
+// A new element for every picture: the one before is gone at once, and none of its events counts.
+function showPicture() {
+  const old = $("picture");
+  if (old.dataset.address === card.image && !isMissing(old)) return;
+  const picture = new Image();
+  Object.assign(picture, { id: "picture", alt: `Picture ${card.id}`, decoding: "sync" });
+  picture.dataset.address = card.image;
+  for (const event of ["load", "error"]) picture.addEventListener(event, settlePicture);
+  picture.src = card.image;
+  old.replaceWith(picture);
+  settlePicture();  // one that was prefetched is there at once
+}
+
+const isMissing = (image) => image.complete && !image.naturalWidth;
+
+function settlePicture() {
+  const picture = $("picture");
+  const loading = !picture.complete;
+  const missing = isMissing(picture);
+  $("figure").setAttribute("aria-busy", loading);
+  picture.hidden = loading || missing;
+  $("loading").hidden = !loading && !missing;
+  $("loading").textContent = missing ? "The picture could not be loaded." : "Loading the picture …";
+  picture.style.maxWidth = `${LARGEST * picture.naturalWidth}px`;
+  picture.style.maxHeight = `${LARGEST * picture.naturalHeight}px`;
+}
+
 function showCard() {
-  $("picture").src = card.image;
-  $("picture").alt = `Picture ${card.id}`;
+  showPicture();
   $("rank").textContent = `${number(card.rank + 1)} of ${number(progress.total)}`;
   $("name").textContent = card.id;
   $("given").textContent = card.given;
@@ -93,7 +122,7 @@ function showCard() {
   $("standing").textContent = card.action ? standing(card) : "";
   $("back").disabled = card.rank === 0;
   $("forward").disabled = card.rank + 1 >= progress.total;
-  const advice = card.suggested ? `suggested ${card.suggested}, ${percent(card.confidence)}` : "no suggestion";
+  const advice = card.suggested ? `network’s guess ${card.suggested} ${percent(card.confidence)}` : "no suggestion";
   $("live").textContent = `Suspect ${card.rank + 1} of ${progress.total}: given label ${card.given}, ${advice}. ${$("standing").textContent}`;
 }
 
@@ -107,13 +136,13 @@ function showProgress() {
   $("bar").value = decided + skipped;
   const more = skipped ? ` · ${number(skipped)} skipped` : "";
   $("count").textContent = `${number(decided)} of ${number(total)} decided${more}`;
-  $("undo").disabled = $("done-undo").disabled = undo === null && !mine.length;
+  $("undo").disabled = $("done-undo").disabled = !undo && !mine.length;
 }
 
 function showDone() {
   const { total, decided, skipped } = progress;
   openView("done");
-  $("done-title").textContent = !total ? "No suspects" : skipped ? "Through once" : "All decided";
+  $("done-title").textContent = !total ? "No suspects" : skipped ? "First pass finished" : "All decided";
   $("done-text").textContent = total
     ? `${number(decided)} of ${number(total)} suspects are decided, ${number(skipped)} skipped.`
     : "This run found nothing to look at.";
@@ -124,7 +153,7 @@ function showDone() {
 }
 
 const number = (value) => value.toLocaleString("en");
-const percent = (value) => (value === null ? "" : `${Math.round(100 * value)}\u00a0% sure`);
+const percent = (value) => (value === null ? "" : `(${Math.round(100 * value)}\u00a0%)`);
 const button = (action) => document.querySelector(`[data-action="${action}"]`);
 
 function openView(name) {
@@ -138,7 +167,10 @@ function openView(name) {
 
 function act(action) {
   const target = view === "grid" ? grid.cards[grid.current] : view === "one" ? card : null;
-  if (!target || running) return;
+  if (!target) return;
+  if (running) return hint("Not decided: the last key is still at work.");
+  const picture = view === "grid" ? pictureInGrid(grid.current) : $("picture");
+  if (action !== "skip" && !picture.complete) return hint("Not decided: the picture is still loading.");
   if (action === "choose") openChoice(target);
   else if (action !== "suggestion" || target.suggested) decide(target, action, null);
 }
@@ -147,11 +179,11 @@ function decide(target, action, label) {
   return alone(async () => {
     const { rank, revision } = target;
     const answer = await ask("/api/decide", { rank, action, label, revision });
-    if (answer.saved) mine.push(answer.saved.revision);
+    if (answer.saved) remember(answer.saved.revision);
     if (view !== "grid") return show(answer);
     progress = answer.progress;
     showProgress();
-    const place = grid.cards.findIndex((each) => each.rank === rank);
+    const place = placeOf(rank);
     grid.cards[place] = answer.saved ?? answer.card;
     redrawCard(place);
     if (answer.saved) focusCard(Math.min(place + 1, grid.cards.length - 1));
@@ -159,207 +191,7 @@ function decide(target, action, label) {
   });
 }
 
-function undo() {
-  return alone(async () => {
-    const revision = mine.pop() ?? progress.undo;
-    if (revision === null) return;
-    const answer = await ask("/api/undo", { revision });
-    progress = answer.progress;
-    showProgress();
-    if (answer.error) return notice(`Not undone: ${answer.error}.`);
-    if (view === "grid") return loadGrid();
-    show(answer);
-  });
-}
-
 function look(step) {
   const rank = card ? card.rank + step : -1;
   if (view === "one" && rank >= 0 && rank < progress.total) alone(async () => show(await ask(`/api/suspect/${rank}`)));
 }
-
-// ---- another class
-
-let choosing = null;  // the suspect the dialog is about
-let chosen = 0;  // place in the list
-
-async function openChoice(target) {
-  choosing = target;
-  await alone(async () => { classes ??= await ask("/api/classes"); });
-  if (!classes) return;
-  $("search").value = "";
-  search();
-  $("choose").showModal();
-}
-
-function search() {
-  const text = $("search").value.trim().toLowerCase();
-  const matches = classes.filter((name) => name.toLowerCase().includes(text));
-  if (text) matches.sort((a, b) => b.toLowerCase().startsWith(text) - a.toLowerCase().startsWith(text));
-  $("found").replaceChildren(...matches.slice(0, FOUND).map((name, place) => {
-    const item = document.createElement("li");
-    item.id = `class-${place}`;
-    item.setAttribute("role", "option");
-    item.textContent = name;
-    item.addEventListener("click", () => take(name));
-    return item;
-  }));
-  $("found-count").textContent = matches.length > FOUND ? `${FOUND} of ${number(matches.length)} shown.` : matches.length ? "" : "No such class.";
-  select(0);
-}
-
-function select(place) {
-  const items = [...$("found").children];
-  chosen = Math.max(0, Math.min(place, items.length - 1));
-  items.forEach((item, i) => item.setAttribute("aria-selected", i === chosen));
-  items[chosen]?.scrollIntoView({ block: "nearest" });
-  if (items.length) $("search").setAttribute("aria-activedescendant", `class-${chosen}`);
-  else $("search").removeAttribute("aria-activedescendant");
-}
-
-function take(name) {
-  $("choose").close();
-  decide(choosing, name === choosing.given ? "keep" : "relabel", name);
-}
-
-$("search").addEventListener("input", search);
-$("search").addEventListener("keydown", (event) => {
-  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step) { event.preventDefault(); select(chosen + step); }
-  if (event.key === "Enter") { event.preventDefault(); const item = $("found").children[chosen]; if (item) take(item.textContent); }
-});
-
-// ---- the grid
-
-async function loadGrid() {
-  const start = grid.starts.at(-1);
-  const answer = await ask(`/api/suspects?start=${start}&count=${PAGE}&show=${$("show").value}`);
-  progress = answer.progress;
-  showProgress();
-  grid.cards = answer.cards;
-  grid.next = answer.next;
-  $("cards").replaceChildren(...grid.cards.map(drawCard));
-  $("nothing").hidden = grid.cards.length > 0;
-  $("grid-back").disabled = grid.starts.length < 2;
-  $("grid-forward").disabled = grid.next === null;
-  $("live").textContent = `${grid.cards.length} suspects shown`;
-  openView("grid");
-  focusCard(0);
-}
-
-function drawCard(each, place) {
-  const item = document.createElement("li");
-  const body = document.createElement("button");
-  const image = document.createElement("img");
-  const caption = document.createElement("span");
-  image.src = `${each.image}&small`;
-  image.alt = "";
-  image.loading = "lazy";
-  caption.className = "caption";
-  caption.append(each.given);
-  if (each.suggested) {
-    const suggested = document.createElement("b");
-    suggested.textContent = each.suggested;
-    caption.append(" → ", suggested);
-  }
-  body.append(image, caption);
-  body.title = each.id;
-  if (each.action) {
-    const badge = document.createElement("span");
-    badge.className = `badge ${each.action}`;
-    badge.textContent = standing(each);
-    body.append(badge);
-    body.classList.add("settled");
-  }
-  body.addEventListener("focus", () => { grid.current = place; });
-  body.addEventListener("click", () => alone(async () => show(await ask(`/api/suspect/${each.rank}`))));
-  item.append(body);
-  return item;
-}
-
-function redrawCard(place) {
-  $("cards").children[place].replaceWith(drawCard(grid.cards[place], place));
-}
-
-function focusCard(place) {
-  grid.current = place;
-  $("cards").children[place]?.firstChild.focus();
-}
-
-function moveInGrid(key) {
-  const tops = [...$("cards").children].map((item) => item.offsetTop);
-  const columns = Math.max(1, tops.filter((top) => top === tops[0]).length);
-  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[key];
-  const place = grid.current + step;
-  if (place >= 0 && place < grid.cards.length) focusCard(place);
-}
-
-function turnPage(step) {
-  return alone(async () => {
-    if (step > 0 && grid.next !== null) grid.starts.push(grid.next);
-    if (step < 0 && grid.starts.length > 1) grid.starts.pop();
-    await loadGrid();
-  }, true);
-}
-
-function openGrid(filter) {
-  $("show").value = filter;
-  grid.starts = [0];
-  return alone(loadGrid, true);
-}
-
-// ---- buttons and keys
-
-$("picture").addEventListener("load", ({ target }) => {
-  target.style.maxWidth = `${LARGEST * target.naturalWidth}px`;
-  target.style.maxHeight = `${LARGEST * target.naturalHeight}px`;
-});
-
-const resume = () => alone(async () => show(card && view === "grid" ? await ask(`/api/suspect/${card.rank}`) : await ask("/api/next")), true);
-
-for (const each of document.querySelectorAll("[data-action]")) each.addEventListener("click", () => act(each.dataset.action));
-$("undo").addEventListener("click", undo);
-$("done-undo").addEventListener("click", undo);
-$("back").addEventListener("click", () => look(-1));
-$("forward").addEventListener("click", () => look(1));
-$("view-one").addEventListener("click", resume);
-$("view-grid").addEventListener("click", () => openGrid("open"));
-$("done-grid").addEventListener("click", () => openGrid("all"));
-$("done-skipped").addEventListener("click", () => alone(async () => show(await ask("/api/next?show=skipped"))));
-$("show").addEventListener("change", () => openGrid($("show").value));
-$("grid-forward").addEventListener("click", () => turnPage(1));
-$("grid-back").addEventListener("click", () => turnPage(-1));
-$("doubt-close").addEventListener("click", () => { $("doubt").hidden = true; });
-$("show-keys").addEventListener("click", () => $("keys").showModal());
-$("keys-on").checked = localStorage.getItem("oddly-keys") !== "off";
-$("keys-on").addEventListener("change", () => localStorage.setItem("oddly-keys", $("keys-on").checked ? "on" : "off"));
-
-document.addEventListener("keydown", (event) => {
-  // For a frame after a dialog is closed its field still gets the keys.
-  const typing = event.target.matches("input, select") && !event.target.closest("dialog:not([open])")
-    || document.querySelector("dialog[open]");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key.startsWith("Arrow")) {
-    if (view === "grid") { event.preventDefault(); moveInGrid(event.key); }
-    else if (event.key === "ArrowLeft") look(-1);
-    else if (event.key === "ArrowRight") look(1);
-    return;
-  }
-  if (event.repeat || !$("keys-on").checked) return;
-  const key = event.key.toLowerCase();
-  if (key in KEYS) { event.preventDefault(); act(KEYS[key]); }
-  else if (key === "u") undo();
-  else if (key === "g") view === "grid" ? resume() : openGrid("open");
-  else if (key === "?") $("keys").showModal();
-});
-
-// The token has become a cookie: keep it out of the history and of screenshots.
-history.replaceState(null, "", "/");
-alone(async () => {
-  const answer = await ask("/api/start");
-  $("data").textContent = answer.data;
-  $("run").textContent = answer.run;
-  $("doubt-text").textContent = answer.doubt ?? "";
-  $("doubt").hidden = !answer.doubt;
-  document.title = `${answer.data} · oddly review`;
-  show(answer);
-});
