@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +16,10 @@ from evidence.labels import confuse, replace_some, weak_mistakes
 from evidence.small_images import DRAW_SEED, EXAMPLES, SETS, read
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
-from oddly.data.source import ImageTensor
+from oddly.data.source import ImageSource, ImageTensor
 from oddly.engine.build import choose_device
-from oddly.engine.embed import FeatureCache, embed_images
+from oddly.engine.embed import embed_images
+from oddly.engine.feature_cache import FeatureCache
 from oddly.errors import InputError
 from oddly.models.backbone import PACKAGED, load_backbone
 
@@ -62,11 +64,14 @@ class Features:
 
 def embed(images: Tensor, size: int, out: Path) -> Tensor:
     """Features of uint8 images (N, C, H, W) at `size` pixels; kept in `out`."""
-    cache = FeatureCache(out / "features", PACKAGED)
-    device = choose_device("auto")
-    source = ImageTensor(images, size)
-    found = embed_images(source, lambda: load_backbone(PACKAGED, "packaged", size), device, cache)
-    return found.features.float()
+    return embed_source(ImageTensor(images, size), out, PACKAGED)
+
+
+def embed_source(source: ImageSource, out: Path, key: str = f"{PACKAGED} packaged") -> Tensor:
+    """Features of images as they come; kept in `out`, where a run beside it finds them."""
+    cache, device = FeatureCache(out / "features", key), choose_device("auto")
+    load = partial(load_backbone, PACKAGED, "packaged", source.size)
+    return embed_images(source, load, device, cache).features.float()
 
 
 def cifar10(data_dir: Path | None, out: Path, examples: int = 10_000) -> Features:

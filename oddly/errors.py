@@ -34,8 +34,8 @@ def first_line(error: Exception) -> str:
 
 
 def shown(name: str) -> str:
-    """A name that stays on its line, whatever bytes the file system allowed in it."""
-    return name if name.isprintable() else ascii(name)[1:-1]
+    """A name that stays on its line and tells the terminal nothing, whatever its maker wrote."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in name)
 
 
 def count(number: int, noun: str) -> str:

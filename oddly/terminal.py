@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from oddly.engine.watch import Watcher
-from oddly.errors import count
+from oddly.errors import count, shown
 from oddly.records import Run
 
 QUIET = 5.0  # seconds of reading, or of the first epoch, before a log hears of it
@@ -49,7 +49,7 @@ class TerminalWatcher(Watcher):
 
     def note(self, text: str) -> None:
         self.told = time.monotonic()
-        self.console.print(f"  {text}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(f"  {shown(text)}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
         """For somebody who pressed Ctrl-C: from where, and the exact command, if there is a run."""
@@ -113,7 +113,7 @@ class TerminalWatcher(Watcher):
             console=self.console,
             transient=True,
         )
-        self.task = self.progress.add_task(title, total=total, completed=done, detail="")
+        self.task = self.progress.add_task(shown(title), total=total, completed=done, detail="")
         self.progress.start()
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
@@ -161,7 +161,7 @@ class TerminalWatcher(Watcher):
         self.patience = LONGEST_QUIET
         self.longest = max(self.longest, time.monotonic() - self.begun)
         self.where = f" after epoch {row['epoch']}"
-        parts = [f"{row['images_per_second']:,.0f} images/s"]
+        parts = [f"{row['images_per_second']:,.0f} examples/s"]
         if row["test_accuracy"] is not None:
             parts.insert(0, f"test {row['test_accuracy']:.2f} %")
         if self.progress:
@@ -173,6 +173,7 @@ class TerminalWatcher(Watcher):
             self.note("looking once more at every image")
 
     def end(self) -> None:
+        self.read_since, self.tenth = None, 0  # other images may be read next
         if self.progress:
             self.progress.stop()
             self.progress = None

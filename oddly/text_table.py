@@ -24,7 +24,7 @@ PERSON = "person"  # in column decided_by: whoever else decided is not taken at 
 def read_text_columns(
     file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequence[str] = ()
 ) -> dict[str, list[str]]:
-    """The wanted columns (by any of their names, whatever case) as text; a missing value is ''.
+    """The wanted columns (by any of their names, as `plain_name`) as text; a missing value is ''.
 
     Blanks around a value stay: a folder may begin or end with one.
     """
@@ -43,6 +43,31 @@ def read_text_columns(
     if not table.num_rows:
         raise InputError(f"{shown(str(file))} has no rows")
     return {name: _as_text(file, name, table[name]) for name in table.column_names}
+
+
+def plain_name(column: str) -> str:
+    """`Image Path`, `image-path` and `IMAGE_PATH` are one name."""
+    return "_".join(re.split(r"[\s_-]+", column.strip().lower()))
+
+
+def about_choice(file: Path, wanted: Mapping[str, Sequence[str]]) -> list[str]:
+    """Notes on columns of which a table has several that would do, and which one is taken."""
+    header = _read_header(file)
+    notes = []
+    for aliases in wanted.values():
+        found = [name for name in header if plain_name(name) in aliases]
+        if len(found) > 1:
+            taken = min(found, key=lambda name: aliases.index(plain_name(name)))
+            notes.append(
+                f"{shown(file.name)} has the columns {first_few(found)}: {shown(taken)} is taken"
+            )
+    return notes
+
+
+def _read_header(file: Path) -> list[str]:
+    if file.suffix.lower() == ".parquet":
+        return list(pa.parquet.read_schema(file).names)
+    return _split_header(_first_line(file))[0]
 
 
 def spell(names: Sequence[str], known: Container[str]) -> list[str]:
@@ -77,22 +102,53 @@ def _read_parquet(file: Path, wanted: Mapping[str, Sequence[str]], optional: Seq
 
 def _read_csv(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequence[str]) -> Any:
     """Everything as text: a class may be called 007 or NA."""
+    header, delimiter = _split_header(_first_line(file))
+    found = _match(file, header, wanted, optional)
+    bad: list[Any] = []
+
+    def note(row: Any) -> str:
+        bad.append(row)
+        return "error"
+
+    try:
+        table = pa.csv.read_csv(
+            file,
+            read_options=pa.csv.ReadOptions(use_threads=False),  # they would not count rows
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(found.values()),
+                column_types=dict.fromkeys(found.values(), pa.string()),
+            ),
+        )
+    except pa.ArrowInvalid:
+        if not bad:
+            raise
+        raise _unlike_header(file, bad[0]) from None
+    return table.rename_columns(list(found))
+
+
+def _unlike_header(file: Path, row: Any) -> InputError:
+    where = "a row" if row.number is None else f"row {row.number - 1:,}"  # the header is the first
+    return InputError(
+        f"{shown(str(file))}: {where} has {count(row.actual_columns, 'column')}, not"
+        f" {row.expected_columns:,}: {shown(row.text)[:60]}"
+    )
+
+
+def _first_line(file: Path) -> str:
     with open(file, encoding="utf-8-sig", newline="") as lines:
         first = lines.readline()
     if not first.strip():
         raise InputError(f"{shown(str(file))} is empty, or does not begin with column names")
+    return first
+
+
+def _split_header(first: str) -> tuple[list[str], str]:
+    """The names of the columns, and what stands between them."""
     delimiter = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
-    header = next(csv.reader([first], delimiter=delimiter))
-    found = _match(file, header, wanted, optional)
-    table = pa.csv.read_csv(
-        file,
-        parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=list(found.values()),
-            column_types=dict.fromkeys(found.values(), pa.string()),
-        ),
-    )
-    return table.rename_columns(list(found))
+    return next(csv.reader([first], delimiter=delimiter)), delimiter
 
 
 def _match(
@@ -102,18 +158,26 @@ def _match(
     optional: Sequence[str],
 ) -> dict[str, str]:
     """For each wanted column the name it has in this table."""
-    present = {name.strip().lower(): name for name in reversed(header)}  # the first of twins
+    present = {plain_name(name): name for name in reversed(header)}  # the first of twins
     found = {}
     for name, aliases in wanted.items():
         match = next((present[alias] for alias in aliases if alias in present), None)
         if match is not None:
             found[name] = match
         elif name not in optional:
-            raise InputError(
-                f"{shown(str(file))} has no column {name} (or {', '.join(aliases[1:])});"
-                f" it has {first_few(header)}"
-            )
+            told = f"{shown(str(file))} has no column {name} (or {', '.join(aliases[1:])});"
+            if any(_is_value(file, each) for each in header):
+                raise InputError(f"{told} the first line must name the columns")
+            raise InputError(f"{told} it has {first_few(header)}")
     return found
+
+
+def _is_value(file: Path, name: str) -> bool:
+    """Whether what should be a column's name is a file: the first line of names is missing."""
+    try:
+        return (file.parent / name.strip()).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a NUL
+        return False
 
 
 def _as_text(file: Path, name: str, column: Any) -> list[str]:

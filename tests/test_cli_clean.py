@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from oddly.clean.export import EXPORTS
+from oddly.records import Run
 from tests.clean.conftest import write_pictures
 from tests.command import Command, start
 
@@ -48,8 +51,9 @@ def test_three_images_are_too_few_for_an_estimate(oddly: Command, tmp_path: Path
     assert f"oddly review {out} --top 50" in " ".join(told.split())
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
     found = json.loads(told)
-    assert code == 0 and found["estimated_noise"] is None and found["contrast"] is None
-    assert "Estimated noise" not in (out / "report.html").read_text()
+    assert code == 0 and found["estimated_noise"] is None
+    assert found["doubt"] is None and found["contrast"] is None  # of one planted label
+    assert "too few images to tell" in (out / "report.html").read_text()
 
 
 def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_path: Path) -> None:
@@ -134,3 +138,41 @@ def test_why_there_is_no_estimate() -> None:
     few = Findings(100, 0, 0, 0, None, None, None, (), (), (), 0, 0, 0, 0)
     assert _describe_share(few).startswith("too few images for an estimate")
     assert _describe_share(replace(few, images=1_000)).startswith("no planted labels for an")
+
+
+def test_pillow_says_nothing_of_large_pictures_itself(
+    oddly: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    """One above Pillow's limit is read, one above twice that limit is unreadable."""
+    write_pictures(tmp_path / "photos", 12)  # 12 x 12 pixels
+    Image.new("RGB", (30, 30)).save(tmp_path / "photos/red/bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    warnings.simplefilter("always")
+    out = tmp_path / "run"
+    code, told, progress = oddly(
+        "clean", tmp_path / "photos", "--out", out, "--skip-unreadable", *QUICK
+    )
+    assert code == 0 and "of 36 images" in told and not progress.count("Warning")
+    assert not [each for each in recwarn if each.category is Image.DecompressionBombWarning]
+    assert (out / "unreadable.csv").read_text() == "id,reason\nred/bomb.png,far too many pixels\n"
+
+
+def test_findings_are_printed_though_an_export_fails(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(run: Run, suspects: object) -> Path:
+        raise OSError(28, "No space left on device", "issues.csv")
+
+    monkeypatch.setitem(EXPORTS, "cleanlab", fail)
+    write_pictures(tmp_path / "photos", 12)
+    command = ("clean", tmp_path / "photos", "--out", tmp_path / "run", *QUICK)
+    code, told, progress = oddly(*command, "--export", "cleanlab", "--export", "ids")
+    assert code == 2 and "of 36 images look mislabelled" in told and "oddly review" in told
+    assert "written: " in progress and (tmp_path / "run/suspects.txt").exists()
+    last = progress.splitlines()[-1]
+    assert last.startswith(
+        "oddly: not written: --export cleanlab: no space left on device: issues.csv ("
+    )

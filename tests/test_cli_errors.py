@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from PIL import Image
 from oddly.engine.checkpoint import load_checkpoint
 from oddly.models.backbone import PACKAGED
 from oddly.records import Run
-from tests.command import QUICK, Command, start
+from tests.command import QUICK, ROOT, Command, start
 
 
 @pytest.fixture
@@ -148,12 +150,12 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
 
 def interrupt(process: subprocess.Popen[str], folder: Path, rows: int) -> str:
     """Ctrl-C once so many epochs are done; returns the last line that is said."""
-    metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 60
+    metrics, deadline = folder / "metrics.jsonl", time.monotonic() + 240
     while not metrics.exists() or metrics.read_bytes().count(b"\n") < rows:
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=240)
     assert process.returncode == 130 and "Traceback" not in complaint
     return str(complaint.splitlines()[-1])
 
@@ -226,3 +228,23 @@ def test_a_terminal_that_lacks_signs(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     told, complaint = start("report", run).communicate(timeout=60)
     assert r"\u9e1f/report.html" in told and not complaint
+
+
+@pytest.mark.parametrize("source", ["nowhere", "./nowhere", "nowhere.csv"])
+def test_what_is_not_there_is_told_at_once(source: str, tmp_path: Path) -> None:
+    """Without torch, which takes seconds to load."""
+    code = (
+        "import sys; from oddly import cli; sys.argv = ['oddly', *sys.argv[1:]]\n"
+        "try: cli.main()\n"
+        "finally: print('torch' in sys.modules)"
+    )
+    for command in ("clean",) if source == "nowhere" else ("clean", "train"):
+        ended = subprocess.run(
+            [sys.executable, "-c", code, command, source],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert (ended.returncode, ended.stdout) == (2, "False\n")
+        assert ended.stderr == f"oddly: {source}: no such file or folder\n"

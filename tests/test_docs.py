@@ -37,7 +37,7 @@ def short(value: float) -> str:
 
 def test_the_table_of_the_default() -> None:
     cases = {case["case"]: case for case in stored("sentinels_resnet18_30_epochs.json")["cases"]}
-    table = rows("docs/default.md", "paper's rule (E = 11, p = 10) |")
+    table = rows("docs/constants.md", "paper's rule (E = 11, p = 10) |")
     assert len(table) == len(cases) == 7
     for name, default, best, removed, paper in table:
         case = cases[re.sub(r" \([\d.]+ %\)$", "", name)]
@@ -65,7 +65,7 @@ def detected(case: str, method: str, seed: int = 0) -> dict[str, Any]:
 )
 def test_the_tables_of_features(name: str, heading: str) -> None:
     cases = {case["case"]: case for case in stored(name)["cases"]}
-    table = rows("docs/default.md", heading)
+    table = rows("docs/constants.md", heading)
     assert len(table) == len(cases)
     for case, default, best, removed, epoch in table:
         found = cases[re.sub(r" \([\d.]+ %\)$", "", case)]["automatic"]
@@ -87,7 +87,7 @@ def test_the_tables_of_features(name: str, heading: str) -> None:
 )
 def test_the_tables_of_later_looks(kind: str, heading: str, rules: tuple[str, ...]) -> None:
     cases = {case["case"]: case for case in stored(f"second_look_{kind}.json")["cases"]}
-    table = rows("docs/default.md", heading)
+    table = rows("docs/constants.md", heading)
     assert len(table) == len(cases)
     for name, *cells in table:
         for cell, rule in zip(cells, ("none", "predicted_as_given", *rules), strict=True):
@@ -128,6 +128,22 @@ def test_the_table_of_whole_runs() -> None:
         assert plain == shown_or_not_run(case, "erm", lambda it: f"{it['test_accuracy']:.1f} %")
         for rival, method in zip(rivals, ("cleanlab", "odd_paper"), strict=True):
             assert rival == shown_or_not_run(case, method, lambda it: short(it["f1"]))
+
+
+def test_what_the_default_does_in_short() -> None:
+    page = words_of("docs/default.md")
+    *whole, _ = CASES.values()  # without the ConvNeXt
+    found = {case: detected(case, "odd") for case in whole}
+
+    def span(*kinds: str) -> str:
+        f1 = sorted(it["f1"] for case, it in found.items() if any(kind in case for kind in kinds))
+        return " to ".join(f"{end:.2f}".lstrip("0") for end in (f1[0], f1[-1]))
+
+    assert f"F1 {span('uniform', 'instance')} on uniform and image-dependent noise" in page
+    people = span("cifar10n").replace(" to ", " and ")
+    assert f"{people} on people's labels, {span('asymmetric')} on confused classes" in page
+    assert max(it["best_f1"] - it["f1"] for it in found.values()) < 0.01
+    assert "the cut is within .01 of the best possible" in page
 
 
 def test_no_row_of_whole_runs_is_older_than_what_contrast_decides() -> None:

@@ -1,4 +1,4 @@
-"""What docs/default.md says of verdicts not to be trusted, against the stored runs."""
+"""What docs/constants.md says of verdicts not to be trusted, against the stored runs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from oddly.core.learnt import LEARNT, NOTHING, SOUND, SURE, VAGUE
 from tests.test_docs import ROOT, rows, stored
 
 STORED = stored("contrast_runs.json")
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = PAGE.split("### Not to be trusted\n")[1].split("\n##")[0]
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+DEFAULT = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("## Not to be trusted\n")[1].split("\n##")[0]
 TABLE, REST = SECTION.split("**A doubted verdict removes less**")
 LESS, NONE = REST.split("**A network that has learnt nothing removes nothing.**")
 
@@ -55,12 +56,12 @@ def test_the_table_is_what_is_stored() -> None:
 def test_the_rule_is_the_one_that_was_measured() -> None:
     assert STORED["rule"] == {"sound": SOUND, "learnt": LEARNT, "vague": VAGUE, "sure": SURE}
     rule = f"{LEARNT:g} + {VAGUE:g} times the share of labels that look"
-    assert rule in " ".join(PAGE.split())
+    assert rule in " ".join(DEFAULT.split())
     for run in STORED["runs"]:
         below = run["contrast"] < run["needed"] and run["removed"] > 0
         assert run["doubted"] == below, run["training"]
         assert LEARNT <= run["needed"] <= SURE
-    assert f"From {SURE:.1f} on it is trusted in any case" in PAGE
+    assert f"From {SURE:.1f} on it is trusted in any case" in DEFAULT
 
 
 def test_none_of_the_recordings_is_doubted() -> None:
@@ -90,7 +91,7 @@ def test_of_those_held_out_the_right_ones_are_doubted() -> None:
 
 def test_who_has_learnt_nothing_removes_nothing() -> None:
     runs = stored("nothing_learnt.json")["rows"]
-    table = rows("docs/default.md", "| training | contrast now | removed | test accuracy |")
+    table = rows("docs/constants.md", "| training | contrast now | removed | test accuracy |")
     assert [row[0] for row in table] == [run["training"] for run in runs]
     for run, (_, learnt, *shares, plain) in zip(runs, table, strict=True):
         pair = (run["before"], run["now"])

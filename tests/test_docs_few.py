@@ -1,11 +1,11 @@
-"""What docs/default.md says of few examples, against the stored trainings."""
+"""What docs/constants.md says of few examples, against the stored trainings."""
 
 from __future__ import annotations
 
 from tests.test_docs import ROOT, stored
 
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = PAGE.split("### Few examples\n")[1].split("\n##")[0]
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("## Few examples\n")[1].split("\n##")[0]
 STORED = {
     (row["classes"], row["examples"], row["counterfactual"], row["noise"]): row
     for row in stored("few_examples_digits.json")["rows"]

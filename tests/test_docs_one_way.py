@@ -1,4 +1,4 @@
-"""What docs/default.md says of labels that are wrong by a rule is what is stored."""
+"""What docs/constants.md says of labels that are wrong by a rule is what is stored."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from oddly.core.one_way import CERTAIN, MOSTLY, TIMES, USUAL
 from tests.test_docs import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = " ".join(PAGE.split("### Wrong by a rule", 1)[1].split("\n### ", 1)[0].split())
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("## Wrong by a rule", 1)[1].split("\n## ", 1)[0].split())
 RULES = ("next", "permuted", "reversed", "asymmetric")
 MADE = [run for run in RUNS if run["labels"].split()[0] in RULES]
 
 
 def test_the_table_is_what_is_stored() -> None:
-    table = rows("docs/default.md", "| classes so confused | doubted without |")
+    table = rows("docs/constants.md", "| classes so confused | doubted without |")
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in MADE:
         images = run["images"] + ("" if "digits" in run["images"] else ", head on features")

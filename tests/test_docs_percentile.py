@@ -1,4 +1,4 @@
-"""What docs/default.md says of the percentile that follows the noise, against the recordings."""
+"""What docs/constants.md says of the percentile that follows the noise, against the recordings."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 from tests.test_docs import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("percentile_recordings.json")["runs"]
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = " ".join(PAGE.split("### Which percentile\n")[1].split("\n###")[0].split())
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+DEFAULT = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("## Which percentile\n")[1].split("\n##")[0].split())
 
 
 PURE = [run for run in RUNS if " and uniform" not in run["case"]]
@@ -21,7 +22,7 @@ def expected(*words: str) -> list[float]:
 def test_the_table_shows_all_that_changed() -> None:
     changed = [run for run in RUNS if run["now"] != run["before"]]
     changed.sort(key=lambda run: run["before"]["f1"] - run["now"]["f1"])
-    table = rows("docs/default.md", "| labels | F1, sixth percentile |")
+    table = rows("docs/constants.md", "| labels | F1, sixth percentile |")
     assert [row[0] for row in table] == [run["case"] for run in changed]
     for row, run in zip(table, changed, strict=True):
         now = run["now"]
@@ -62,7 +63,7 @@ def test_what_is_lost_and_missed() -> None:
 
 def test_how_far_the_noise_rate_is_off() -> None:
     """In points, positive where it is too high."""
-    told = " ".join(PAGE.split("- **The noise rate**")[1].split("\n\n")[0].split())
+    told = " ".join(DEFAULT.split("- **The noise rate**")[1].split("\n\n")[0].split())
 
     def off(*words: str) -> list[float]:
         these = [run for run in PURE if any(word in run["case"] for word in words)]
@@ -81,4 +82,6 @@ def test_how_far_the_noise_rate_is_off() -> None:
 def test_how_often_the_interval_held() -> None:
     cases = stored("noise_rate_interval_features.json")["cases"]
     held, all_of_them = (sum(case[key] for case in cases) for key in ("held", "trainings"))
-    assert f"held the truth in {held} of {all_of_them} trainings of heads" in " ".join(PAGE.split())
+    assert f"held the truth in {held} of {all_of_them} trainings of heads" in " ".join(
+        DEFAULT.split()
+    )

@@ -1,4 +1,4 @@
-"""What docs/default.md says of how many labels are planted, against the stored trainings."""
+"""What docs/constants.md says of how many labels are planted, against the stored trainings."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from oddly.core.sentinels import FEWEST, how_many
 from tests.test_docs import ROOT, short, stored
 
 STORED = stored("planting.json")
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = PAGE.split("### How many are planted\n")[1].split("\n##")[0]
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+DEFAULT = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+SECTION = PAGE.split("## How many are planted\n")[1].split("\n##")[0]
 HARM, FINDING = SECTION.split("**What fewer would find.**")
 
 Row = dict[str, Any]
@@ -57,7 +58,7 @@ def test_the_harm_is_what_is_stored() -> None:
     assert table(HARM) == [row for training in trainings for row in harm(training)]
     harmed = table(HARM)[3]
     assert harmed[2].startswith(f"{FEWEST} ") and harmed[0].startswith("4,000 ")
-    assert f"{harmed[4].split()[0][1:]} points of 53 with {FEWEST} of 4,000" in PAGE
+    assert f"{harmed[4].split()[0][1:]} points of 53 with {FEWEST} of 4,000" in DEFAULT
     most = {rows[0]["examples"]: max(row["planted"] for row in rows) for rows in trainings}
     assert all(planted == how_many(examples) for examples, planted in most.items())
     assert f"at least {FEWEST}" in SECTION

@@ -1,4 +1,4 @@
-"""What docs/default.md says of classes of unlike size is what is stored."""
+"""What docs/constants.md says of classes of unlike size is what is stored."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.test_docs import ROOT, rows, short, stored
 Runs = list[dict[str, Any]]
 RUNS: Runs = stored("unlike_sizes.json")["rows"]
 NOISY = [run for run in RUNS if run["labels"] != "clean"]
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = " ".join(PAGE.split("### Classes of unlike size", 1)[1].split("\n### ", 1)[0].split())
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("## Classes of unlike size", 1)[1].split("\n## ", 1)[0].split())
 
 
 def percent(value: float) -> str:
@@ -25,7 +25,7 @@ def both(runs: Runs, key: str, show: Callable[[float], str]) -> str:
 
 
 def test_the_table_is_what_is_stored() -> None:
-    table = rows("docs/default.md", "| clean, others | classes kept whole |")
+    table = rows("docs/constants.md", "| clean, others | classes kept whole |")
     assert [row[0] for row in table] == list(dict.fromkeys(run["images"] for run in RUNS))
     for name, f1, lost, lost_clean, others, whole in table:
         runs = [run for run in RUNS if run["images"] == name]

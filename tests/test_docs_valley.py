@@ -1,4 +1,4 @@
-"""What docs/default.md says of the valley below the cut, against the stored trainings."""
+"""What docs/constants.md says of the valley below the cut, against the stored trainings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tests.test_docs import ROOT, rows, short, stored
 RUNS: list[dict[str, Any]] = stored("valley_digits.json")["rows"]
 NOISY = [run for run in RUNS if run["wrong"]]
 GAINS = [run["with"]["f1"] - run["without"]["f1"] for run in NOISY]
-PAGE = (ROOT / "docs/default.md").read_text(encoding="utf-8")
-SECTION = " ".join(PAGE.split("### Into the valley\n")[1].split("\n##")[0].split())
+PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("## Into the valley\n")[1].split("\n##")[0].split())
 
 
 def means(runs: list[dict[str, Any]], figure: str) -> list[float]:
@@ -34,7 +34,7 @@ def test_the_table_is_what_is_stored() -> None:
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in RUNS:
         groups.setdefault((run["labels"], run["network"]), []).append(run)
-    table = rows("docs/default.md", "| F1 without the valley | F1 with it |")
+    table = rows("docs/constants.md", "| F1 without the valley | F1 with it |")
     assert table == [[*name, *cells(runs)] for name, runs in groups.items()]
     assert all([run["seed"] for run in runs] == [0, 1, 2] for runs in groups.values())
 
@@ -80,7 +80,7 @@ def test_the_recordings_that_changed() -> None:
 
     changed = [run for run in RECORDED if len(set(said(run))) > 1]
     changed.sort(key=lambda run: run["before"]["f1"] - run["now"]["f1"])
-    table = rows("docs/default.md", "| recorded training | F1, rule before |")
+    table = rows("docs/constants.md", "| recorded training | F1, rule before |")
     for row, run in zip(table, changed, strict=True):
         figures = [short(run["before"]["f1"]), short(run["now"]["f1"]), short(run["best_f1"])]
         doubts = ", ".join("yes" if run[k]["doubted"] else "no" for k in ("before", "now"))

@@ -41,7 +41,7 @@ def test_a_file_gets_plain_lines() -> None:
     watcher.end()
     lines = text.getvalue().splitlines()
     assert lines[0] == "  odd on digits: 16 epochs, 4 done"
-    assert lines[1] == "  epoch 6/16 · loss 0.500 · test 87.50 % · 1,234 images/s"
+    assert lines[1] == "  epoch 6/16 · loss 0.500 · test 87.50 % · 1,234 examples/s"
     assert lines[-1].startswith("  epoch 16/16") and len(lines) == 7  # every eighth of the run
 
 
@@ -63,7 +63,7 @@ def test_a_long_first_epoch_and_the_sweep_at_the_end_are_told_of(
         "odd on cifar10: 16 epochs",
         "epoch 1/16 · step 2 of 10, 32 s left of this epoch",  # after eight seconds
         "epoch 2/16 · step 8 of 10, 8 s left of this epoch",  # after a minute of nothing
-        "epoch 2/16 · loss 0.500 · test 87.50 % · 1,234 images/s",
+        "epoch 2/16 · loss 0.500 · test 87.50 % · 1,234 examples/s",
     ]
     assert lines[-1] == "looking once more at every image"
 
@@ -126,7 +126,7 @@ def test_a_terminal_gets_a_bar() -> None:
     watcher.end_epoch({**ROW, "test_accuracy": None})
     watcher.end()
     assert "odd on digits" in plain(text) and "1/2" in plain(text)
-    assert "1,234 images/s" in plain(text) and "test" not in plain(text)
+    assert "1,234 examples/s" in plain(text) and "test" not in plain(text)
 
 
 def test_reading_images_has_a_bar_that_goes() -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from oddly.errors import InputError
 from oddly.records import write_csv
-from oddly.text_table import read_text_columns, refuse_empty, spell
+from oddly.text_table import (
+    LABEL_COLUMNS,
+    PATH_COLUMNS,
+    about_choice,
+    read_text_columns,
+    refuse_empty,
+    spell,
+)
 
 WANTED = {"id": ("id", "path"), "label": ("label", "class")}
 
@@ -22,7 +29,12 @@ def test_text_stays_as_it_is_written(tmp_path: Path) -> None:
         refuse_empty(tmp_path / "t.csv", "label", columns["label"])
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+KINDS = [pa.string(), pa.large_string()]
+if int(pa.__version__.split(".")[0]) >= 21:  # older ones can read it, but not write it
+    KINDS.append(pa.string_view())
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_every_kind_of_text(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"id": pa.array(["a", None]).cast(kind), "label": ["x", "y"]})
     pa.parquet.write_table(table, tmp_path / "t.parquet")
@@ -61,3 +73,42 @@ def test_names_come_back_as_they_were_written(tmp_path: Path) -> None:
 def test_what_stands_in_quotes_delimits_nothing(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('id,label,"notes; long; longer; longest"\na,x,"b, c"\n')
     assert read_text_columns(tmp_path / "t.csv", WANTED) == {"id": ["a"], "label": ["x"]}
+
+
+def test_columns_are_known_however_they_are_spelt(tmp_path: Path) -> None:
+    wanted = {"path": PATH_COLUMNS, "label": LABEL_COLUMNS}
+    for header in ("Image Path,Label", "image-path, LABEL ", "IMAGE_PATH,Class"):
+        (tmp_path / "t.csv").write_text(f"{header}\na.png,x\n")
+        columns = read_text_columns(tmp_path / "t.csv", wanted)
+        assert columns == {"path": ["a.png"], "label": ["x"]}
+        assert about_choice(tmp_path / "t.csv", wanted) == []
+
+
+def test_which_of_several_columns_is_taken_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,class,Label\na,x,y\n")
+    assert read_text_columns(tmp_path / "t.csv", WANTED)["label"] == ["y"]
+    told = ["t.csv has the columns class, Label: Label is taken"]
+    assert about_choice(tmp_path / "t.csv", WANTED) == told
+    pa.parquet.write_table(pa.table({"path": ["a"], "id": ["b"]}), tmp_path / "t.parquet")
+    told = ["t.parquet has the columns path, id: id is taken"]
+    assert about_choice(tmp_path / "t.parquet", WANTED) == told
+
+
+def test_a_first_line_of_values_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "0.png").touch()
+    (tmp_path / "t.csv").write_text("0.png,cat\n1.png,dog\n")
+    with pytest.raises(InputError, match="no column id .*; the first line must name the columns"):
+        read_text_columns(tmp_path / "t.csv", WANTED)
+    (tmp_path / "t.csv").write_text("0.gif,cat\n1.png,dog\n")
+    with pytest.raises(InputError, match="it has 0.gif, cat"):
+        read_text_columns(tmp_path / "t.csv", WANTED)
+
+
+def test_a_row_of_another_length_is_named(tmp_path: Path) -> None:
+    rows = "".join(f"{i},x\n" for i in range(200_000))  # several blocks
+    (tmp_path / "t.csv").write_text(f"id,label\n{rows}a,b,c\n{rows}")
+    with pytest.raises(InputError, match=r"t.csv: row 200,001 has 3 columns, not 2: a,b,c"):
+        read_text_columns(tmp_path / "t.csv", WANTED)
+    (tmp_path / "t.csv").write_text("id,label\na,b\nc\n")
+    with pytest.raises(InputError, match=r"t.csv: row 2 has 1 column, not 2: c"):
+        read_text_columns(tmp_path / "t.csv", WANTED)

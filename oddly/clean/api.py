@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from oddly.clean.duplicates import find_contradicted, find_duplicates
+from oddly.clean import trial
+from oddly.clean.duplicates import find_duplicates, number_pictures
 from oddly.clean.early import check_early
-from oddly.clean.export import EXPORTS, check_exports
+from oddly.clean.export import EXPORTS, about_breaks, check_exports
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import (
     check_copy_to,
     copy_cleaned,
+    describe_copy,
     store_pictures,
     write_duplicates,
     write_unreadable,
@@ -29,17 +33,17 @@ from oddly.clean.watch import CleanWatcher
 from oddly.copying import about_missing
 from oddly.data import load_data
 from oddly.data.base import DataOptions, LabelledData
-from oddly.data.files import about_unreadable
+from oddly.data.files import tell_unreadable
 from oddly.engine.api import check_outside, check_resume
 from oddly.engine.build import choose_device
 from oddly.engine.config import RunConfig, sort_options
 from oddly.engine.loop import run_config
 from oddly.engine.outcome import describe_device
 from oddly.engine.resume import resumed_config
-from oddly.engine.whereabouts import name_after
-from oddly.errors import InputError, count
+from oddly.engine.whereabouts import locate, name_after
+from oddly.errors import InputError, count, first_line
 from oddly.methods import build_method, read_settings
-from oddly.records import Run, RunWriter, environment, writing
+from oddly.records import Run, RunWriter, check_free, environment, writing
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
@@ -64,9 +68,9 @@ def clean(
         run.verdicts.query("not keep").sort_values("score", ascending=False)
 
     `path`: an image folder (class sub-folders), a CSV/Parquet table of path and label, or a
-    Hugging Face dataset folder. Settings are chosen from the data; `options` override them: any
-    field of `RunConfig` (image_size, model, backbone, weights, fine_tune, epochs, …) or setting
-    of the method (prune_after, percentile, …).
+    Hugging Face dataset (folder, or Parquet file). Settings are chosen from the data; `options`
+    override them: any field of `RunConfig` (image_size, model, backbone, weights, fine_tune,
+    epochs, …) or setting of the method (prune_after, percentile, …).
     `resume` goes on with the run in `out`; a finished one is not trained again, but exported,
     copied, and completed where one of its files is missing.
     """
@@ -74,6 +78,8 @@ def clean(
     if top is not None and top < 1:
         raise InputError(f"--top must be at least 1, not {top}")
     watcher = watcher or CleanWatcher()
+    if not resume and skip_unreadable and not overwrite:
+        resume = _asks_for_consent(out := choose_out(path, out), path, options)
     if resume:
         folder = check_resume(out, overwrite)
         config, listed = _resumed(folder, path, skip_unreadable, options), None
@@ -90,6 +96,7 @@ def clean(
             config, listed = _begin(path, folder, overwrite, skip_unreadable, options, watcher)
         if not (run := Run(folder)).is_done or not all((folder / name).exists() for name in LEFT):
             run = _work(folder, config, listed, watcher)
+        watcher.judged(run)
         _hand_out(run, top, copy_to, export, watcher)
     return run
 
@@ -101,16 +108,40 @@ def _hand_out(
     export: Sequence[str],
     watcher: CleanWatcher,
 ) -> None:
-    """Write what was wished for besides the run folder."""
+    """Write what was wished for besides the run folder; what fails costs nothing but itself."""
     doubt = ", from a verdict not to be trusted" if run.doubt else ""
-    suspects = suspects_of(run, top)
+    suspects, failed = suspects_of(run, top), dict[str, Exception]()
     for name in export:
-        watcher.note(f"written: {EXPORTS[name](run, suspects)}{doubt}")
+        try:
+            watcher.note(f"written: {EXPORTS[name](run, suspects)}{doubt}")
+        except (InputError, OSError, ValueError) as error:  # a name that its format cannot hold
+            failed[f"--export {name}"] = error
+        else:
+            if name == "ids" and (note := about_breaks(suspects)):
+                watcher.note(note)
     if copy_to is not None:
-        copied = copy_cleaned(run, Path(copy_to), watcher.reading)
-        watcher.note(f"written: {copy_to}, {count(copied.files, 'example')}{doubt}")
-        if note := about_missing(copied.missing):
-            watcher.note(note)
+        try:
+            _copy(run, Path(copy_to), doubt, watcher)
+        except (InputError, OSError) as error:
+            failed[f"--copy-to {copy_to}"] = error
+    if failed:
+        told = "; ".join(f"{what}: {_reason(error)}" for what, error in failed.items())
+        cause = next(iter(failed.values()))
+        raise InputError(f"not written: {told} (the findings are in {run.path})") from cause
+
+
+def _copy(run: Run, target: Path, doubt: str, watcher: CleanWatcher) -> None:
+    copied = copy_cleaned(run, target, watcher.reading)
+    watcher.note(f"written: {describe_copy(run, target, copied)}{doubt}")
+    if note := about_missing(copied.missing):
+        watcher.note(note)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        place = error.filename2 or error.filename
+        return error.strerror.lower() + (f": {place}" if place else "")
+    return first_line(error)
 
 
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
@@ -139,9 +170,18 @@ def _begin(
     source = os.path.abspath(os.path.expanduser(str(path)))
     listed = _list(source, skip_unreadable)
     device = choose_device(str(asked.get("device", "auto")))
-    config, choices = choose(source, survey(listed), asked, _name_device(device))
+    found, tried = survey(listed), None
+    config, choices = choose(source, found, asked, _name_device(device))
     check_early(config, listed)
-    said = {**_complete(config), "asked": _plain(options)}
+    check_free(folder, overwrite)
+    if trial.is_wanted(found, asked):
+        watcher.note("small images: two networks are tried on some of them")
+        try:
+            tried = trial.try_both(source, listed, found, asked, device, watcher.reading)
+        finally:
+            watcher.end()
+        config, choices = choose(source, found, asked, _name_device(device), tried)
+    said = {**_complete(config), "asked": _plain(options), "tried": tried and asdict(tried)}
     RunWriter.create(folder, said, environment(describe_device(device)), overwrite)
     watcher.chosen(choices, folder)
     for note in [*listed.notes, *about_lookalikes(listed.class_names)]:
@@ -183,6 +223,18 @@ def _resumed(
     return replace(config, skip_unreadable=config.skip_unreadable or skip_unreadable)
 
 
+def _asks_for_consent(folder: Path, path: str | Path | None, options: Mapping[str, Any]) -> bool:
+    """Whether the same was asked for before, and stopped at images that cannot be read."""
+    listed = folder / "unreadable.csv"
+    if not listed.exists() or len(listed.read_text("utf-8").splitlines()) < 2:
+        return False
+    with suppress(InputError):
+        run = Run(folder)
+        same = locate(str(run.find_path(str(run.config.get("data"))))) == locate(str(path))
+        return same and not run.is_done and run.config.get("asked") == _plain(options)
+    return False
+
+
 def _work(
     folder: Path, config: RunConfig, listed: LabelledData | None, watcher: CleanWatcher
 ) -> Run:
@@ -202,7 +254,7 @@ def _work(
         config = replace(config, labels=None)
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
-    data = replace(looked.data, contradicted=find_contradicted(groups, len(looked.data.train)))
+    data = replace(looked.data, pictures=number_pictures(groups, len(looked.data.train)))
     run = finished
     if not run.is_done:  # else it was stopped in what follows
         run = run_config(config, folder, data, resume=True, watcher=watcher)
@@ -226,13 +278,12 @@ def _check_same(run: Run, looked: Looked) -> None:
 def _tell_unreadable(
     looked: Looked, config: RunConfig, folder: Path, watcher: CleanWatcher
 ) -> None:
-    bad = [f"{name} ({why})" for name, why in looked.unreadable.items()]
-    total = len(bad) + len(looked.data.train)
-    try:
-        for note in about_unreadable(bad, total, config.skip_unreadable):
-            watcher.note(f"{note}; all in {folder / 'unreadable.csv'}")
-    except InputError as error:
-        go_on = f"oddly clean --resume --skip-unreadable --out {folder}"
-        raise InputError(f"{error}: {go_on} (all in {folder / 'unreadable.csv'})") from None
+    if bad := list(looked.unreadable.items()):
+        told = tell_unreadable(bad, len(bad) + len(looked.data.train))
+        told += f" (all in {folder / 'unreadable.csv'})"
+        if not config.skip_unreadable:
+            go_on = f"oddly clean --resume --skip-unreadable --out {shlex.quote(str(folder))}"
+            raise InputError(f"{told}; leave them out with\n  {go_on}")
+        watcher.note(f"{told}; left out")
     if len(set(looked.data.train.labels.tolist())) < 2:
         raise InputError("the images that can be read are all of one class; two are needed")

@@ -49,12 +49,13 @@ def find_duplicates(
     return sorted(found, key=lambda group: (not group.conflicting, group.places))
 
 
-def find_contradicted(groups: Sequence[Duplicates], examples: int) -> Tensor:
-    """bool (N,): all copies of pictures that bear different labels."""
-    places = [place for group in groups if group.conflicting for place in group.places]
-    contradicted = torch.zeros(examples, dtype=torch.bool)
-    contradicted[places] = True
-    return contradicted
+def number_pictures(groups: Sequence[Duplicates], examples: int) -> Tensor:
+    """int64 (N,): which picture, where its copies bear different labels; -1: any other."""
+    pictures = torch.full((examples,), -1, dtype=torch.int64)
+    for number, group in enumerate(groups):
+        if group.conflicting:
+            pictures[list(group.places)] = number
+    return pictures
 
 
 def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:

@@ -13,7 +13,7 @@ import pandas as pd
 
 from oddly.clean.leave import data_root, locate
 from oddly.data.huggingface import is_huggingface
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError, first_few, unknown_name
 from oddly.records import (
     DECIDED,
     SAME_PICTURE,
@@ -24,12 +24,30 @@ from oddly.records import (
     write_json,
 )
 
+BREAKS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+"""What some reader takes for the end of a line."""
+
 
 def export_ids(run: Run, suspects: pd.DataFrame) -> Path:
-    """The suspects' ids, one per line, most suspicious first."""
+    """The suspects' ids, one per line, most suspicious first; a line break in one as `\\n`."""
     path = run.path / "suspects.txt"
-    write_atomic(path, "".join(f"{name}\n" for name in suspects.id))
+    write_atomic(path, "".join(f"{_on_one_line(name)}\n" for name in suspects.id))
     return path
+
+
+def _on_one_line(name: str) -> str:
+    return "".join(sign if sign not in BREAKS else ascii(sign)[1:-1] for sign in name)
+
+
+def about_breaks(suspects: pd.DataFrame) -> str | None:
+    """Which ids are not written as they are, if any."""
+    broken = [name for name in suspects.id if BREAKS.intersection(name)]
+    if not broken:
+        return None
+    many = (
+        "1 id holds a line break" if len(broken) == 1 else f"{len(broken):,} ids hold line breaks"
+    )
+    return f"{many}, written as \\n in suspects.txt: {first_few(broken, 3)}"
 
 
 def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
@@ -97,7 +115,7 @@ def export_label_studio(run: Run, suspects: pd.DataFrame) -> Path:
 
 
 def _task(row: Any, root: str) -> dict[str, Any]:
-    served = quote(os.path.relpath(locate(root, row.id), os.path.dirname(root)))
+    served = quote(os.fsencode(os.path.relpath(locate(root, row.id), os.path.dirname(root))))
     task: dict[str, Any] = {
         "data": {
             "image": f"/data/local-files/?d={served}",
@@ -148,8 +166,8 @@ def check_exports(names: Iterable[str], source: str) -> None:
     for name in names:
         if name not in EXPORTS:
             raise unknown_name("export", name, EXPORTS)
-        if name in OF_FILES and os.path.isdir(source) and is_huggingface(Path(source)):
+        if name in OF_FILES and os.path.exists(source) and is_huggingface(Path(source)):
             raise InputError(
-                f"--export {name} names image files, and a Hugging Face folder holds rows: take"
-                " cleanlab or ids"
+                f"--export {name} names image files, and a Hugging Face folder or file holds"
+                " rows: take cleanlab or ids"
             )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from oddly.core.judging import FEWEST_EXAMPLES
+from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.errors import InputError
 from oddly.records import DECIDED, SAME_PICTURE, Run, about_formulas, has_reason, read_twins
 
@@ -35,7 +35,10 @@ class Findings:
     classes: Sequence[tuple[str, int, int]]
     """Name, suspects, images; the largest share of a class first."""
     mostly_suspect: Sequence[tuple[str, int, int]]
-    """All classes, of those large enough to be judged, of which more than half are suspects."""
+    """All classes, of those large enough to be judged, of which more than half are suspects.
+
+    Not counting copies under different labels: what they are judged by is not the class.
+    """
     pairs: Sequence[tuple[str, str, int]]
     """Most frequent first: given, suggested, how often."""
     decided: int
@@ -52,6 +55,8 @@ class Findings:
     """That labels seem to have gone wrong by a rule."""
     closed: int = 0
     """Folders that could not be read."""
+    copies: int = 0
+    """How many copies the pictures under different labels have together."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
@@ -83,10 +88,13 @@ def rank(verdicts: pd.DataFrame, run: Run) -> pd.DataFrame:
 
 def summarise(run: Run) -> Findings:
     """Count what a finished run found."""
-    duplicates = _rows(run, "duplicates.csv")
+    duplicates, twins = _rows(run, "duplicates.csv"), read_twins(run.path)
     verdicts = run.verdicts
     suspects = verdicts[~verdicts.keep]
     classes = _rank_classes(verdicts, suspects)
+    copies = has_reason(verdicts, SAME_PICTURE)
+    scored = verdicts[~copies]  # the others say nothing about how a class is judged
+    judged = _rank_classes(scored, scored[~scored.keep])
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
     pairs = pairs.sort_values(ascending=False, kind="stable")
@@ -101,15 +109,16 @@ def summarise(run: Run) -> Findings:
         contrast=run.summary.get("contrast"),
         doubt=run.summary.get("doubt"),
         classes=classes[:LISTED],
-        mostly_suspect=[c for c in classes if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
+        mostly_suspect=[c for c in judged if c[2] >= FEWEST_EXAMPLES and 2 * c[1] > c[2]],
         pairs=[(str(a), str(b), int(k)) for (a, b), k in pairs.items()][:LISTED],
         decided=int(has_reason(verdicts, DECIDED).sum()),
         duplicates=len({row.get("group") for row in duplicates}),
-        conflicting=len({twin.group for twin in read_twins(run.path).values()}),
-        contradicted=int(has_reason(verdicts, SAME_PICTURE).sum()),
+        conflicting=len({twin.group for twin in twins.values()}),
+        contradicted=int(copies.sum()),
         spreadsheet=about_formulas([*verdicts.id, *verdicts.given_name.cat.categories]),
         by_rule=run.summary.get("by_rule"),
         closed=closed,
+        copies=len(twins),
     )
 
 

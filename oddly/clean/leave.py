@@ -17,7 +17,7 @@ from oddly.copying import Copied, Progress, check_destination, check_empty, copy
 from oddly.data.base import LabelledData
 from oddly.data.huggingface import is_huggingface
 from oddly.data.source import ImageSource
-from oddly.errors import InputError, shown
+from oddly.errors import InputError, count, shown
 from oddly.layout import class_depth, folder_names
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
 from oddly.records import Run, RunWriter, choose_pictured, group_twins, write_atomic, write_csv
@@ -94,8 +94,8 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
     if not len(kept):
         raise InputError(f"{run.path}: every example is a suspect, so nothing is left to copy")
     root = data_root(run)
-    table = target if is_table(target) else target / "cleaned.csv"
-    if os.path.isdir(str(run.config["data"])) and is_huggingface(Path(root)):  # rows, not files
+    table = _table_of(target)
+    if _holds_rows(run):
         _write_table(table, "id", kept.id, kept.given_name)
     elif table == target or os.path.isfile(str(run.config["data"])):
         # absolute paths: the table may lie anywhere
@@ -104,6 +104,25 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
         plan = list(zip(kept.id, _plan_layout(root, kept), strict=True))
         return copy_files(plan, lambda name: _find(root, name), target, progress)
     return Copied(len(kept))
+
+
+def describe_copy(run: Run, target: Path, copied: Copied) -> str:
+    """What `copy_cleaned` wrote."""
+    if not _holds_rows(run):
+        return f"{target}, {count(copied.files, 'example')}"
+    return (
+        f"{_table_of(target)}, a list of {count(copied.files, 'id')} and their labels: a Hugging"
+        " Face dataset holds rows, so there are no files to copy"
+    )
+
+
+def _holds_rows(run: Run) -> bool:
+    """Whether the source is a Hugging Face folder or file: its images are no files."""
+    return is_huggingface(run.find_path(str(run.config["data"])))
+
+
+def _table_of(target: Path) -> Path:
+    return target if is_table(target) else target / "cleaned.csv"
 
 
 def _plan_layout(root: str, kept: pd.DataFrame) -> Iterator[str]:

@@ -11,14 +11,16 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from oddly.clean.leave import write_unreadable
 from oddly.data.base import DataOptions, LabelledData
-from oddly.data.files import at_size, measure, without
+from oddly.data.files import at_size, measure, none_readable, without
 from oddly.data.images import digest
 from oddly.data.labels import replace_labels
 from oddly.data.source import ImageSource, decode_files
 from oddly.engine.build import frozen_backbone
 from oddly.engine.config import RunConfig
-from oddly.engine.embed import FeatureCache, Progress, embed_images, features_data, with_features
+from oddly.engine.embed import Progress, embed_images, features_data, with_features
+from oddly.engine.feature_cache import FeatureCache
 from oddly.errors import InputError
 
 FEATURES = "features"
@@ -67,6 +69,7 @@ def look(
         found = embed_images(source, lambda: frozen_backbone(config), device, cache, tell)
         cache.drop_unused()
         digests, bad = found.digests, found.unreadable
+        _check_any(listed, bad, folder)
         data = features_data(listed, with_features(listed.train, found))
     else:
         every = [b""] * total
@@ -75,15 +78,28 @@ def look(
             every[place] = digest(image.numpy().tobytes())
 
         images, bad = decode_files(source, DataOptions().memory_limit, tell, see)
+        _check_any(listed, bad, folder)
         digests = [each for i, each in enumerate(every) if i not in bad]
         data = replace(listed, train=replace(without(listed.train, bad), images=images))
-        if not len(data.train):
-            raise InputError(f"{data.name}: none of its {total:,} images can be read")
         mean, std = measure(data.train)
         data = replace(data, mean=mean, std=std)
     stay = [i for i in range(total) if i not in bad]
-    ids = listed.train.ids
-    return Looked(data, source.subset(stay), digests, {ids[i]: why for i, why in bad.items()})
+    return Looked(data, source.subset(stay), digests, _by_id(listed, bad))
+
+
+def _by_id(listed: LabelledData, bad: Mapping[int, str]) -> dict[str, str]:
+    return {listed.train.ids[i]: why for i, why in bad.items()}
+
+
+def _check_any(listed: LabelledData, bad: Mapping[int, str], folder: Path) -> None:
+    """Where no image can be read, say why, and leave the list."""
+    if len(bad) < len(listed.train):
+        return
+    unreadable = _by_id(listed, bad)
+    if not (folder / "done").exists():  # what a finished run has read is gone; its list is right
+        write_unreadable(folder, {**listed.closed, **unreadable})
+    told = none_readable(listed.name, list(unreadable.items()))
+    raise InputError(f"{told}; all in {folder / 'unreadable.csv'}")
 
 
 def _find_other_features(folder: Path, config: RunConfig) -> list[Path]:

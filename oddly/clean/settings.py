@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from oddly.clean.survey import Survey
-from oddly.core.judging import FEWEST_EXAMPLES
 from oddly.core.rule import SMALLEST, Rule, usual_counterfactual
 from oddly.core.sentinels import how_many
+from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.data.files import choose_recipe
 from oddly.engine.build import method_settings
 from oddly.engine.config import RunConfig
@@ -21,6 +21,7 @@ from oddly.models.backbone import PACKAGED
 TINY = 16  # pixels: images below hold nothing that a network trained on photographs knows
 SMALL = 64  # pixels: below, a network from scratch takes them as they are
 BACKBONE_SIZE = 224  # as it was trained; also for images of 32 pixels (docs/clean.md)
+ENOUGH = 0.75  # of the other's contrast: a network of their own finds more of drawings with as much
 TUNE_EPOCHS, TUNE_SIZE = 12, 160  # 224 would take twice as long, in every epoch
 
 
@@ -33,14 +34,41 @@ class Choice:
     reason: str
 
 
+NETWORKS: Mapping[str, Mapping[str, str]] = {
+    "frozen": {"backbone": PACKAGED},
+    "scratch": {"model": "resnet8"},
+}
+"""What to ask for so as to get one or the other, of few images."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How well two networks told wrong labels on some of the images: their verdicts' contrast."""
+
+    images: int
+    frozen: float
+    scratch: float | None = None
+    """None where the first left nothing to gain."""
+
+    @property
+    def best(self) -> str:
+        tells = self.scratch is not None and self.scratch >= ENOUGH * self.frozen
+        return "scratch" if tells else "frozen"
+
+    @property
+    def reason(self) -> str:
+        other = "" if self.scratch is None else f", {self.scratch:.1f} from scratch"
+        return f"tried on {self.images:,}: contrast {self.frozen:.1f} frozen{other}"
+
+
 def choose(
-    source: str, found: Survey, asked: Mapping[str, Any], device: str
+    source: str, found: Survey, asked: Mapping[str, Any], device: str, tried: Tried | None = None
 ) -> tuple[RunConfig, list[Choice]]:
     """The run for this data; what was asked for wins over what would be chosen.
 
     `asked`: fields of `RunConfig`, and the method's settings under `settings`.
     """
-    kind, why = _choose_kind(found, asked)
+    kind, why = (tried.best, tried.reason) if tried else _choose_kind(found, asked)
     values: dict[str, Any] = {"pool_splits": True, **(chosen := KINDS[kind](found)), **asked}
     values["settings"] = {**chosen.get("settings", {}), **asked.get("settings", {})}
     if kind == "fine-tuned":
@@ -121,7 +149,7 @@ def _explain(
             reason("epochs", "enough for such a network, steps enough for so many images"),
         ),
         *_explain_verdict(config, found.images, asked.get("settings", {})),
-        Choice("device", device, "the best there is" if config.device == "auto" else "asked for"),
+        Choice("device", device, "best available" if config.device == "auto" else "asked for"),
     ]
 
 
@@ -143,17 +171,17 @@ def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -
         why = "too few images to find it" if few else "only replaced labels tell when"
         when = ("three eighths of the epochs", why)
     source = {
-        "sentinels": f"{how_many(images):,} labels replaced on purpose",
-        "wrong_label": "made-up wrong labels, asked but not trained",
-        "weights": "the final layer's weights",
+        "sentinels": f"set by {how_many(images):,} labels replaced at random until pruning",
+        "wrong_label": "from made-up wrong labels, asked but not trained",
+        "weights": "from the final layer's weights",
     }[rule.counterfactual]
     cut = "" if told["percentile"] is None else f", percentile {told['percentile']:g}"
-    why = "random ones, until pruning; see docs/clean.md"
+    why = "what looks no better is a suspect; see docs/clean.md"
     if asked.get("counterfactual"):
         why = "asked for"
     elif few:
         why = f"fewer than {SMALLEST} images"
-    return [*method, Choice("prune after", *when), Choice("threshold", f"from {source}{cut}", why)]
+    return [*method, Choice("prune after", *when), Choice("threshold", f"{source}{cut}", why)]
 
 
 def _describe_network(config: RunConfig) -> tuple[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from oddly.data.base import LabelledData
-from oddly.data.source import ImageSource
+from oddly.data.source import ImageSource, short_side
 from oddly.errors import first_few
-from oddly.pictures import Unreadable, picture_size
-
-PROBED = 200  # images, evenly spread, whose headers are read
 
 
 @dataclass(frozen=True)
@@ -50,13 +46,7 @@ def survey(data: LabelledData) -> Survey:
 def _short_side(data: LabelledData) -> int | None:
     images = data.train.images
     assert isinstance(images, ImageSource)
-    sides = []
-    for i in range(0, len(images), -(-len(images) // PROBED)):
-        try:
-            sides.append(min(picture_size(images.source(i))))
-        except Unreadable:
-            continue
-    return int(statistics.median(sides)) if sides else None
+    return short_side(images)
 
 
 def find_lookalikes(class_names: Sequence[str]) -> list[list[str]]:

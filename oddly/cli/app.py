@@ -6,6 +6,7 @@ import io
 import json as json_format
 import os
 import sys
+import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -17,7 +18,7 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from oddly.cli.memory import keep_freed_memory
-from oddly.errors import InputError
+from oddly.errors import InputError, shown
 
 ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "reproduce", "benchmark")
 
@@ -51,7 +52,9 @@ def _tell_version(asked: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print it and end."),
+        typer.Option(
+            "--version", callback=_tell_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """What may stand before a command."""
@@ -81,14 +84,34 @@ def given_options(context: typer.Context, leave_out: Collection[str]) -> dict[st
     }
 
 
-def say(text: str) -> None:
-    """The answer, as it is: brackets in a name are no markup, and no path is broken."""
-    out_console.print(text, markup=False, highlight=False, soft_wrap=True)
+def check_there(source: str | None, name_too: bool = False) -> None:
+    """Tell of a file or folder that is missing now: the rest loads torch, for seconds.
+
+    `name_too`: it may also be the name of a dataset, unless it looks like a path.
+    """
+    if source is None or os.path.exists(os.path.expanduser(source)):
+        return
+    if name_too and "/" not in source and not source.startswith((".", "~")):
+        from oddly.text_table import SUFFIXES
+
+        if Path(source).suffix.lower() not in SUFFIXES:
+            return
+    raise InputError(f"{shown(source)}: no such file or folder")
+
+
+def say(*lines: str) -> None:
+    """The answer, as it is: brackets in a name are no markup, and no path is broken.
+
+    A name may hold what a terminal obeys: such signs are spelt out, line breaks too.
+    """
+    for line in lines:
+        out_console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def remark(text: str) -> None:
     """What is not the answer: to stderr, so that a pipe gets the answer alone."""
-    err_console.print(text, markup=False, highlight=False, soft_wrap=True)
+    for line in text.split("\n"):
+        err_console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
@@ -111,6 +134,8 @@ def main() -> None:
     # Threads that wait by spinning crawl when another process wants a core: six times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_freed_memory()
+    # Pillow's own remark on a large picture: what cannot be read is told, the rest is read.
+    warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")
     if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr is: a name in signs that the
         sys.stdout.reconfigure(errors="backslashreplace")  # terminal has not is no reason to end
     try:

@@ -15,6 +15,7 @@ from oddly.cli.app import (
     DEVICES,
     Json,
     app,
+    check_there,
     describe,
     err_console,
     fail,
@@ -22,7 +23,7 @@ from oddly.cli.app import (
     in_panel,
     say,
 )
-from oddly.errors import count
+from oddly.errors import count, shown
 
 if TYPE_CHECKING:
     from oddly.clean.findings import Findings
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 DATA, CHOICES, WRITE, RUN = "Data", "Overrides", "What to write", "Run"
 SOURCE = (
     "A folder with one sub-folder per class, a CSV/Parquet table of path and label, or a Hugging"
-    " Face dataset folder. Not needed with --resume."
+    " Face dataset folder or Parquet file. Not needed with --resume."
 )
 
 
@@ -70,9 +71,7 @@ def clean(
         float | None,
         in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones (default: 6 to 15)."),
     ] = None,
-    top: Annotated[
-        int | None, in_panel(WRITE, "Budget: list and export the N most suspicious.")
-    ] = None,
+    top: Annotated[int | None, in_panel(WRITE, "List and export the N most suspicious.")] = None,
     copy_to: Annotated[
         Path | None,
         in_panel(WRITE, "A copy without the suspects, into an empty folder; or NAME.csv."),
@@ -84,26 +83,27 @@ def clean(
 ) -> None:
     """Find the wrong labels among the images of PATH; nothing in PATH is changed."""
     given = given_options(context, leave_out=("path", "out", "json"))
+    if not resume:
+        check_there(path)
     from oddly.clean.api import clean as run_cleaning
 
-    watcher = _make_watcher()
+    watcher = _make_watcher(top, json)
     try:
-        run = run_cleaning(path, out, watcher=watcher, **given)
+        run_cleaning(path, out, watcher=watcher, **given)
     except KeyboardInterrupt:
         fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
-    _show(run, top, json)
 
 
-def _make_watcher() -> Any:
+def _make_watcher(top: int | None, json: bool) -> Any:
     from rich.table import Table
 
     from oddly.clean import Choice, CleanWatcher
     from oddly.terminal import TerminalWatcher
 
     class Terminal(TerminalWatcher, CleanWatcher):
-        """A table of what was chosen before the bars."""
+        """A table of what was chosen before the bars, the findings before the exports."""
 
         command = "clean"
 
@@ -111,8 +111,11 @@ def _make_watcher() -> Any:
             self.folder = folder
             table = Table(box=None, show_header=False, pad_edge=False)
             for choice in choices:
-                table.add_row(choice.name, choice.value, choice.reason, style=None)
+                table.add_row(choice.name, shown(choice.value), choice.reason, style=None)
             self.console.print(table, highlight=False, markup=False)
+
+        def judged(self, run: Run) -> None:
+            _show(run, top, json)
 
     return Terminal(err_console)
 
@@ -125,31 +128,26 @@ def _show(run: Run, top: int | None, json: bool) -> None:
     if json:
         print(json_format.dumps({**asdict(findings), "run": str(run.path)}))
         return
-    for line in _describe(findings):
-        say(line)
+    say(*_describe(findings))
     if top is not None:
-        say(f"\nthe {top:,} most suspicious:")
+        say("", f"the {top:,} most suspicious:")
         for row in suspects_of(run, top).itertuples():
             say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
-    next_steps = f"\nreport  {run.path / 'report.html'}\ntables  {run.path / 'verdicts.csv'}"
+    say("", f"report  {run.path / 'report.html'}", f"tables  {run.path / 'verdicts.csv'}")
     those_kept = "" if findings.suspects else " --top 50"  # without, there is nothing to see
-    say(f"{next_steps}\nlook    oddly review {place}{those_kept}")
+    say(f"look    oddly review {place}{those_kept}")
 
 
 def _describe(findings: Findings) -> list[str]:
-    share = 100 * findings.suspects / findings.images
-    lines = [
-        f"{findings.suspects:,} of {findings.images:,} images look mislabelled ({share:.1f} %)"
-    ]
+    lines = [_headline(findings)]
     if findings.doubt:
-        lines[0] += ", but do not trust it:"
         lines.append(findings.doubt)
     if findings.by_rule:
         lines.append(findings.by_rule)
     if findings.readmitted:
         were = "was" if findings.readmitted == 1 else "were"
-        lines.append(f"{findings.readmitted:,} more looked so at first and {were} readmitted")
+        lines.append(f"{findings.readmitted:,} more {were} suspected at first and later cleared")
     if findings.decided:
         many = "label was" if findings.decided == 1 else "labels were"
         left = "is" if findings.decided == 1 else "are"
@@ -175,6 +173,15 @@ def _describe(findings: Findings) -> list[str]:
     return lines
 
 
+def _headline(findings: Findings) -> str:
+    number = f"{findings.suspects:,} of {findings.images:,} images"
+    share = f"({100 * findings.suspects / findings.images:.1f} %)"
+    if findings.suspects and findings.suspects == findings.contradicted:
+        return f"{number} are suspects {share}, all as copies under different labels"
+    doubt = ", but do not trust it:" if findings.doubt else ""
+    return f"{number} look mislabelled {share}{doubt}"
+
+
 def _describe_share(findings: Findings) -> str:
     from oddly.engine.outcome import MEASURED_FROM
 
@@ -182,15 +189,23 @@ def _describe_share(findings: Findings) -> str:
         why = "too few images" if findings.images < MEASURED_FROM else "no planted labels"
         return f"{why} for an estimate of how many labels are wrong"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
-    least = f"at least {low:.1f} % (what looks wholly random)"
+    bounds = f"between {low:.1f} and {high:.1f} %"
+    meaning = "the lower figure counts only labels that look entirely random"
     doubt = "; not to be trusted either" if findings.doubt else ""
-    return f"estimated share of wrong labels: {rate:.1f} %, {least}, at most {high:.1f} %{doubt}"
+    return f"estimated share of wrong labels: {rate:.1f} %, {bounds} ({meaning}){doubt}"
 
 
 def _describe_copies(findings: Findings) -> str:
-    occur = "picture occurs" if findings.duplicates == 1 else "pictures occur"
-    line = f"{findings.duplicates:,} {occur} more than once"
+    if findings.duplicates > 1:
+        line = f"{findings.duplicates:,} pictures occur more than once"
+        which = f", {findings.conflicting:,} of them under different labels"
+    elif findings.conflicting:
+        line, which = f"1 picture occurs {findings.copies:,} times", ", under different labels"
+    else:
+        line = "1 picture occurs more than once"
     if findings.conflicting:
-        copies = f"{findings.contradicted:,} copies are suspects"
-        line += f", {findings.conflicting:,} of them under different labels: {copies}"
+        many = "copy is a suspect" if findings.contradicted == 1 else "copies are suspects"
+        every = "all " if findings.contradicted == findings.copies else ""
+        why = "" if every else " for that"
+        line += f"{which}: {every}{findings.contradicted:,} {many}{why}"
     return f"{line} (duplicates.csv)"

@@ -112,7 +112,7 @@ def compare(
         print(json_format.dumps(done.result))
         return
     _print(done)
-    say(f"folder  {done.path}\npage    {page}")
+    say(f"folder  {done.path}", f"page    {page}")
 
 
 def _print(done: Comparison) -> None:

@@ -14,6 +14,7 @@ from oddly.cli.app import (
     DEVICES,
     Json,
     app,
+    check_there,
     describe,
     err_console,
     fail,
@@ -49,7 +50,7 @@ def _show(run: Run, json: bool) -> None:
                 f"What may judge better: {better} (on images of at least 16 pixels it trains a head"
                 " on pretrained features)."
             )
-    say(f"run folder  {run.path}\nreport      {report}")
+    say(f"run folder  {run.path}", f"report      {report}")
     if run.summary["removed"] and run.summary["threshold"] is not None:
         say(f"look        {shlex.join(['oddly', 'review', str(run.path)])}")
 
@@ -81,7 +82,7 @@ def demo(
         print(json_format.dumps({run.summary["method"]: run.summary for run in runs}))
         return
     print_table(summary_table(runs))
-    say(f"\nreport  {report}")
+    say("", f"report  {report}")
 
 
 SUITS = "(default: what suits the data)"
@@ -220,6 +221,8 @@ def train(
     """Train on DATA, find its wrong labels on the way, write a run folder."""
     given = given_options(context, leave_out=("data", "json"))
     given["settings"] = parse_settings(given.pop("set_", None) or [])
+    if not resume:
+        check_there(data, name_too=True)
     from oddly.engine.api import train as run_training
     from oddly.terminal import TerminalWatcher
 

@@ -2,7 +2,7 @@
 
 Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
 warn, cut, learnt, sentinels, percentile, confusion, one_way, wrong_label, verdict, judging,
-stopwatch, denoiser, loader.
+stopwatch, denoiser, loader, copies.
 """
 
 from oddly.core.counterfactual import Counterfactual, draw_losses

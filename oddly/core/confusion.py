@@ -16,7 +16,7 @@ from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import correct_percentile, probe
 from oddly.core.sentinels import Scored
 
-SIZES = 0.2  # of the logarithm of how many times larger the rival's class is: docs/default.md
+SIZES = 0.2  # of the logarithm of how many times larger the rival's class is: docs/constants.md
 ALIKE = 3.0  # times as large is no larger: wrong labels make that of equal classes
 PULL = 100  # sentinels of a class that weigh as much as all others
 STRENGTH = 1.5  # how much a pair's frequency weighs beside the score

@@ -80,23 +80,47 @@ def cut_by_sentinels(
         rate = min(rate, most) if target_precision is None else rate
         most = 0.0 if mixture.hopeless or trust is None else most
         threshold = max(threshold, _cut_off(ordered, most) if most else _above(scores))
-    low, high = _bound_rate(ordered, sentinels, percentile, num_classes)
-    error = 2 * standard_error(rate, len(ordered))
-    # Some right labels lie above the cut; hardly any in the sentinels' upper half: mixture.rate.
-    low, high = min(low, rate, mixture.rate) - error, max(high, rate) + error
-    return threshold, (rate, max(low, 0.0), min(high, 1.0))
+    low, high = _bound_rate(ordered, sentinels, percentile, mixture.rate, num_classes)
+    return threshold, _enclose(rate, low, high, len(ordered))
+
+
+def _enclose(rate: float, low: float, high: float, count: int) -> tuple[float, float, float]:
+    """A rate among so many, and bounds on either side of it, by two standard errors wider."""
+    error = 2 * standard_error(rate, count)
+    return rate, max(min(low, rate) - error, 0.0), min(max(high, rate) + error, 1.0)
 
 
 def _bound_rate(
-    ordered: Tensor, sentinels: Counterfactual, percentile: float, num_classes: int
+    ordered: Tensor,
+    sentinels: Counterfactual,
+    percentile: float,
+    by_half: float,
+    num_classes: int,
 ) -> tuple[float, float]:
-    """What twice and half the percentile would say, or two standard errors of it where few tell."""
+    """What twice and half the percentile would say, or two standard errors of it where few tell.
+
+    Some right labels lie above any cut: no more are sure than look random. `by_half`: those by the
+    sentinels' upper half.
+    """
     error = 200 * standard_error(percentile / 100, len(sentinels.losses))
     highest = min(percentile + max(error, percentile), 100)
     lowest = max(percentile - max(error, percentile / 2), 0)
     _, low = settle(ordered, sentinels, highest, num_classes)
     _, high = settle(ordered, sentinels, lowest, num_classes)
-    return low, high
+    return min(low, _surely_random(ordered, sentinels, by_half, num_classes)), high
+
+
+def _surely_random(
+    ordered: Tensor, sentinels: Counterfactual, by_half: float, num_classes: int
+) -> float:
+    """The noise rate by the sentinels' upper half, less what right labels may have added to it.
+
+    Were all that lies so high random labels, the sentinels' upper quarter would imply as many. As
+    much as it implies fewer, right labels lie there too, of a network to which the images are
+    hard: it is taken that from the quarter to the top they grow fewer as fast again.
+    """
+    _, by_quarter = settle(ordered, sentinels, 75.0, num_classes, recall=0.25)
+    return by_half - 2 * max(by_half - by_quarter, 0.0)
 
 
 def standard_error(share: float, count: int) -> float:

@@ -17,7 +17,7 @@ from oddly.core.judging import judge, judge_by_sentinels
 from oddly.core.ledger import LossLedger
 from oddly.core.observed import Observed
 from oddly.core.ranks import anywhere, count_ranks, merge_latest
-from oddly.core.rule import Rule, check_batch, check_setup, usual_counterfactual
+from oddly.core.rule import Rule, check_batch, check_setup, check_state, usual_counterfactual
 from oddly.core.sampler import KeepSampler
 from oddly.core.sentinels import Scored, Sentinels
 from oddly.core.stopwatch import Stopwatch
@@ -243,9 +243,7 @@ class Denoiser:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        kinds = ("sentinels", "wrong_labels")
-        if any((state[kind] is None) != (getattr(self, kind) is None) for kind in kinds):
-            raise InputError("the saved run had another counterfactual than this one")
+        check_state(state, sentinels=self.sentinels, wrong_labels=self.wrong_labels)
         self._backlog = Backlog()  # what waits belongs to the run that is left
         self.stopwatch = Stopwatch(state["seconds"])
         self.ledger.load_state_dict(state["ledger"])

@@ -173,5 +173,7 @@ def _like(label: Any, number: int) -> Any:
     """The number in the label's own type and shape."""
     if isinstance(label, Tensor):
         return torch.full_like(label, number)
-    # An array's type would take the number for a shape.
-    return label * 0 + number if hasattr(label, "shape") else type(label)(number)
+    if not hasattr(label, "shape"):
+        return type(label)(number)
+    # An array's type would take the number for a shape; NumPy 1 makes an int64 of a scalar's sum.
+    return (label * 0 + number).astype(label.dtype)

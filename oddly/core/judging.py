@@ -17,10 +17,9 @@ from oddly.core.one_way import condemn_, find_levels, find_one_way
 from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import Scored, check_observed
-from oddly.core.verdict import Verdict
+from oddly.core.verdict import FEWEST_EXAMPLES, Verdict
 from oddly.errors import InputError
 
-FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
 EMPTY = torch.empty(0, dtype=torch.bool)
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 

@@ -13,7 +13,7 @@ VAGUE = 13.0  # … more, times the share of labels that look wrong but not whol
 SURE = 8.5  # … and from which on every one is, whatever the share
 HARDLY = 0.9  # of the needed contrast: below it nothing is made of the sentinels' lower half
 MOST = 0.5  # of the examples removed: more than most people's labels deserve
-# Chosen on trainings with known truth, good and bad ones: docs/default.md, "Not to be trusted".
+# Chosen on trainings with known truth, good and bad ones: docs/constants.md, "Not to be trusted".
 
 
 def contrast(sentinels: Tensor, examples: Tensor) -> float:

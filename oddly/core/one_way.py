@@ -23,7 +23,7 @@ CERTAIN = 2.0  # standard errors by which a rival must stand out for its class t
 TIMES = 1.4  # as often as any other, too: with many examples a boundary a little off is certain
 MOSTLY = 0.5  # of the images that have this rival look more like it: fewer do beside a boundary
 USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
-# Chosen on recorded trainings: docs/default.md, "Wrong by a rule".
+# Chosen on recorded trainings: docs/constants.md, "Wrong by a rule".
 
 
 def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], ...]:

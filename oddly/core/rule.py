@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 
@@ -14,14 +15,15 @@ PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
 """Where the threshold comes from, with its usual percentile."""
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 SMALLEST = 100  # examples; with fewer, too few could be planted
+STATE = {"epoch", "seconds", "ledger", "sampler", "sentinels", "wrong_labels", "verdict"}
 
 
 def usual_counterfactual(num_examples: int, can_plant: bool, statistic: str | None = None) -> str:
     """Sentinels, where labels can be replaced and there are enough of them.
 
     Of few examples a network seldom learns enough for its weights to tell (they often remove all):
-    the losses of made-up wrong labels err on the safe side (docs/default.md, "Few examples"). They
-    go by the last epoch alone.
+    the losses of made-up wrong labels err on the safe side (docs/constants.md, "Few examples").
+    They go by the last epoch alone.
     """
     if not can_plant:
         return "weights"
@@ -106,6 +108,14 @@ def check_setup(examples: object, num_classes: int, draws: int) -> None:
         raise InputError(f"there must be at least 2 classes, not {num_classes}")
     if draws < 1:
         raise InputError(f"draws must be at least 1, not {draws}")
+
+
+def check_state(state: Mapping[str, object], **counterfactuals: object) -> None:
+    """Refuse what is no state of a `Denoiser`, or of one with another counterfactual."""
+    if not isinstance(state, Mapping) or not state.keys() >= STATE:
+        raise InputError("this is no state of a Denoiser: hand over what its state_dict() gave")
+    if any((state[name] is None) != (mine is None) for name, mine in counterfactuals.items()):
+        raise InputError("the saved run had another counterfactual than this one")
 
 
 def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:

@@ -19,7 +19,7 @@ from oddly.core.ranks import merge_latest
 from oddly.errors import InputError
 
 SHARE = 0.02  # of the examples are planted, but …
-# … not fewer than a percentile needs (100 harm less but judge less surely: docs/default.md, "How
+# … not fewer than a percentile needs (100 harm less but judge less surely: docs/constants.md, "How
 # many are planted"), nor more than it can use …
 FEWEST, MOST = 300, 5_000
 LARGEST_SHARE = 0.1  # … and never more than this

@@ -17,6 +17,8 @@ from oddly.errors import count
 if TYPE_CHECKING:
     import pandas
 
+FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
+FEW = 0.05  # of the examples, in classes that would have been emptied: no reason to doubt the rest
 NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
 
 
@@ -71,6 +73,20 @@ class Verdict:
     @property
     def num_removed(self) -> int:
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
+
+    @property
+    def num_spared(self) -> int:
+        """Examples as suspicious as those that went, in classes that would have been emptied.
+
+        Classes too small to judge are not among them: nothing follows from these.
+        """
+        if not self.spared_classes:
+            return 0
+        spared = torch.tensor(self.spared_classes, dtype=self.labels.dtype)
+        members = torch.isin(self.labels, spared)
+        labels = self.labels[members].long()
+        judged = torch.bincount(labels)[labels] >= FEWEST_EXAMPLES
+        return int((judged & (self.scores[members] >= self.threshold)).count_nonzero())
 
     @property
     def percentiles(self) -> Tensor:
@@ -147,21 +163,33 @@ class Verdict:
 
     def tell_doubt(self) -> str | None:
         """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""
-        if self.counterfactual.source != "sentinels":
-            return doubt_by_size(len(self.keep), self.num_removed)
         if self.one_way:
             return None  # it has learnt the rule: that is why right and wrong lie close together
-        if not self.hardly_learnt or not (self.num_removed or (self.contrast or 0) < LEARNT):
-            return None
-        go = "nothing is removed"
+        if self.hardly_learnt and (self.num_removed or (self.contrast or 0) < LEARNT):
+            return self._tell_hardly_learnt()
+        if self.num_spared > max(self.num_removed + self.readmitted, FEW * len(self.keep)):
+            return (
+                f"{self.num_spared:,} more labels look as wrong as the {self.num_removed:,} that"
+                " go, and stay because hardly anything would be left of their classes: the network"
+                " has learnt too little of these, so this verdict is not to be trusted; train"
+                " longer, or with a network that suits the images"
+            )
+        if self.counterfactual.source != "sentinels":
+            return doubt_by_size(len(self.keep), self.num_removed)
+        return None
+
+    def _tell_hardly_learnt(self) -> str:
+        go, advice = "nothing is removed", ""
         if self.num_removed:  # more than a few, at times, and mostly right ones
             share = f"{100 * self.removed_fraction:.1f} %"
             go = f"many of the {self.num_removed:,} that go ({share}) may be right"
+            advice = "look before you remove anything, "
+        found = max(self.contrast or 0.0, 0.0)  # of a handful it may be anything
         return (
-            "the network has hardly learnt, or has memorised already (contrast"
-            f" {self.contrast:.2f}, {self.contrast_needed:.2f} is needed), so this verdict is not"
-            f" to be trusted, and {go}: prune at another epoch, train longer or with a better"
-            " network, or look before you remove anything"
+            f"the network has hardly learnt, or has memorised already (contrast {found:.2f},"
+            f" {self.contrast_needed:.2f} is needed), so this verdict is not to be trusted, and"
+            f" {go}: {advice}prune at another epoch, train longer, or with a network that suits"
+            " the images"
         )
 
     def tell_out_of_reach(self) -> str | None:

@@ -59,6 +59,8 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
 
 
 def _load_file(path: Path, options: DataOptions) -> LabelledData:
+    if is_huggingface(path):
+        return load_huggingface(path, options)
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"{shown(str(path))} is neither a folder of images nor a {' or '.join(SUFFIXES)} table"

@@ -96,8 +96,8 @@ class LabelledData:
     """Folders below the source that could not be read and are left out, each with the reason."""
     decided: Tensor | None = None
     """bool (N,): given labels of the training split that a person vouches for; no suspects."""
-    contradicted: Tensor | None = None
-    """bool (N,): the same picture is there under another label; suspects, unless decided."""
+    pictures: Tensor | None = None
+    """int64 (N,): which picture, where it occurs under different labels; -1: any other."""
 
     def with_given_labels(self, labels: Tensor) -> LabelledData:
         """The same data under other given labels."""
@@ -111,7 +111,7 @@ class LabelledData:
             train=self.train.take(places),
             true_labels=truth,
             decided=None if self.decided is None else self.decided[places],
-            contradicted=None if self.contradicted is None else self.contradicted[places],
+            pictures=None if self.pictures is None else self.pictures[places],
         )
 
     def without(self, places: Tensor) -> LabelledData:

@@ -11,12 +11,20 @@ from torch import Tensor
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.listing import storable
-from oddly.data.source import ImageFiles, ImageSource, decode_files
+from oddly.data.source import ImageFiles, ImageSource, decode_files, short_side
 from oddly.data.transforms import channel_statistics
 from oddly.errors import InputError, count, first_few
 
 MEASURED_IMAGES = 500
 """Images, evenly spread, from which mean and deviation are measured."""
+Unread = tuple[str, str]
+"""The id of an image that cannot be read, and why."""
+NAMED = 3
+"""Unreadable images that are named, each with its reason."""
+SHRUNK = 2
+"""Times that images are larger than what is seen of them, from where on that is told."""
+MANY = 20_000
+"""Images, from where on a network from scratch has something to learn from."""
 UNMEASURED = (0.5, 0.5, 0.5)
 """Mean and deviation of images that are only listed."""
 
@@ -56,6 +64,7 @@ def load_images(
         raise InputError(f"image size {options.image_size} must be at least 1")
     train, test = splits
     if options.decode:
+        notes = [*notes, *_about_size(train, options.image_size)]
         train, test, told = _decode_both(name, splits, options)
         notes = [*notes, *told]
     notes = [*notes, *_about_classes(class_names, train)]
@@ -74,6 +83,18 @@ def load_images(
         recipe=choose_recipe(len(train)),
         notes=tuple(notes),
     )
+
+
+def _about_size(listed: Split, size: int) -> list[str]:
+    """That a network from scratch sees little of a photo, where that is so."""
+    assert isinstance(listed.images, ImageSource)
+    side = short_side(listed.images)
+    if side is None or side < SHRUNK * size:
+        return []
+    note = f"images of {side:,} px are brought to {size} px (--image-size)"
+    if len(listed) < MANY:
+        note += "; for a few thousand photos oddly clean judges better"
+    return [note]
 
 
 def at_size(data: LabelledData, size: int) -> LabelledData:
@@ -112,16 +133,15 @@ def _decode_both(
         left = options.memory_limit - _bytes_held(train)
         test, bad_test = _decode(listed_test, options, len(listed), total, left)
         bad += bad_test
-    notes = about_unreadable(bad, total, options.skip_unreadable)
     if not len(train):
-        raise InputError(f"{name}: none of its {len(listed):,} training images can be read")
-    return train, test, notes
+        raise none_readable(name, bad[: len(listed)], "training image")
+    return train, test, about_unreadable(bad, total, options.skip_unreadable)
 
 
 def _decode(
     split: Split, options: DataOptions, done: int, total: int, memory_limit: int
-) -> tuple[Split, list[str]]:
-    """One split without its unreadable images, and those as `id (reason)`."""
+) -> tuple[Split, list[Unread]]:
+    """One split without its unreadable images, and those with the reasons."""
     assert isinstance(split.images, ImageSource)
     tell = options.progress
     images, unreadable = decode_files(
@@ -129,7 +149,7 @@ def _decode(
         memory_limit,
         None if tell is None else lambda more: tell(done + more, total),
     )
-    bad = [f"{split.ids[i]} ({reason})" for i, reason in unreadable.items()]
+    bad = [(split.ids[i], reason) for i, reason in unreadable.items()]
     return replace(without(split, unreadable), images=images), bad
 
 
@@ -155,12 +175,28 @@ def _bytes_held(split: Split) -> int:
     return split.images.numel() if isinstance(split.images, Tensor) else 0
 
 
-def about_unreadable(bad: Sequence[str], total: int, skip: bool) -> list[str]:
+def about_unreadable(bad: Sequence[Unread], total: int, skip: bool) -> list[str]:
     """A note about the files left out, if there are any."""
     if not bad:
         return []
-    told = f"{len(bad):,} of {count(total, 'image')} cannot be read: {first_few(bad)}"
-    return [leave_out(told, skip)]
+    return [leave_out(tell_unreadable(bad, total), skip)]
+
+
+def tell_unreadable(bad: Sequence[Unread], total: int) -> str:
+    """How many of how many, and the first ones as `id (reason)`."""
+    return f"{len(bad):,} of {count(total, 'image')} cannot be read: {_first_reasons(bad)}"
+
+
+def none_readable(name: str, bad: Sequence[Unread], what: str = "image") -> InputError:
+    """The error where nothing is left."""
+    why = _first_reasons(bad)
+    if len({reason for _, reason in bad}) == 1:
+        why = f"{bad[0][1]} ({first_few([id for id, _ in bad], NAMED)})"
+    return InputError(f"{name}: none of its {count(len(bad), what)} can be read: {why}")
+
+
+def _first_reasons(bad: Sequence[Unread]) -> str:
+    return first_few([f"{id} ({reason})" for id, reason in bad], NAMED)
 
 
 def leave_out(told: str, skip: bool) -> str:

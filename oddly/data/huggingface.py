@@ -15,57 +15,14 @@ import torch
 
 from oddly.data.base import DataOptions, LabelledData, Split
 from oddly.data.files import load_images
-from oddly.data.images import digest
+from oddly.data.image_rows import ImageRows
 from oddly.data.listing import natural, storable
-from oddly.data.source import ImageSource, file_stamp
 from oddly.errors import InputError, count, first_few, first_line, shown
 from oddly.layout import SPLIT_NAMES
-from oddly.pictures import Unreadable
-from oddly.text_table import LABEL_COLUMNS
+from oddly.text_table import LABEL_COLUMNS, PATH_COLUMNS
 
 IMAGE_COLUMNS = ("image", "img", "picture", "photo")
 LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")
-
-
-class ImageRows(ImageSource):
-    """Images inside Arrow tables, as {bytes, path} or as plain bytes."""
-
-    def __init__(self, root: str, column: Any, rows: Sequence[int], size: int) -> None:
-        self.root, self.column, self.rows, self.size = root, column, rows, size
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def source(self, index: int) -> str | bytes:
-        value = self.column[self.rows[index]].as_py()
-        if isinstance(value, dict):
-            path = value.get("path")
-            value = value.get("bytes")
-            if value is None and path:
-                return os.path.join(self.root, path)
-        if not isinstance(value, bytes):
-            raise Unreadable("no image in this row")
-        return value
-
-    def stamp(self, index: int) -> str:
-        """By the content: a set written anew may hold as much in another order."""
-        try:
-            content = self.source(index)
-        except Unreadable:
-            return "none"
-        if isinstance(content, str):
-            return file_stamp(content)
-        return digest(content).hex()
-
-    def name(self, index: int) -> str:
-        return f"{self.root}, row {self.rows[index]}"
-
-    def subset(self, places: Sequence[int]) -> ImageRows:
-        rows = [self.rows[i] for i in places]
-        return ImageRows(self.root, self.column, rows, self.size)
-
-    def resized(self, size: int) -> ImageRows:
-        return ImageRows(self.root, self.column, self.rows, size)
 
 
 @dataclass(frozen=True)
@@ -78,10 +35,12 @@ class _Table:
 
 
 def is_huggingface(folder: Path) -> bool:
-    """Whether the folder is a saved dataset, or holds Parquet files of images.
+    """Whether the folder is a saved dataset, or holds Parquet files of images, or is such a file.
 
     A table of labels may lie among the class folders of an image folder: that is none.
     """
+    if folder.is_file():
+        return folder.suffix.lower() == ".parquet" and _is_of_images(folder, alone=True)
     if (folder / "dataset_dict.json").is_file() or (folder / "dataset_info.json").is_file():
         return True
     files = _parquet_files(folder)
@@ -94,11 +53,16 @@ def _has_folders(folder: Path) -> bool:
     return any(name != "data" and not name.startswith(".") for name in names)
 
 
-def _is_of_images(file: Path) -> bool:
+def _is_of_images(file: Path, alone: bool = False) -> bool:
+    """Whether a Parquet file holds images; one `alone` may also be a table of paths with more."""
     try:
-        return any(_holds_images(column.type) for column in pa.parquet.read_schema(file))
+        columns = {column.name.lower(): column.type for column in pa.parquet.read_schema(file)}
     except (pa.ArrowException, OSError):
         return False
+    images = {name for name, kind in columns.items() if _holds_images(kind)}
+    if not alone or images.intersection(IMAGE_COLUMNS):
+        return bool(images)
+    return bool(images) and not set(columns).difference(images).intersection(PATH_COLUMNS)
 
 
 def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
@@ -123,12 +87,15 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
         notes.append(f"splits not used: {first_few(unused)}; oddly train --pool-splits takes all")
     if len(parts["train"]) > 1:
         notes.append(f"judged together: {first_few(parts['train'])}")
-    name = storable(os.path.basename(os.path.realpath(folder)))
+    real = Path(os.path.realpath(folder))
+    name = storable(real.stem if real.is_file() else real.name)
     return load_images(name, class_names, (train, test), options, notes)
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    """Directly in the folder or in its data/, as on the hub."""
+    """Directly in the folder or in its data/, as on the hub; or the one file."""
+    if folder.is_file():
+        return [folder]
     return sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
 
 
@@ -290,6 +257,7 @@ def _join(
     columns = [chunk for split in splits.values() for chunk in split.table[image].chunks]
     column = pa.chunked_array(columns)
     ids = [f"{name}/{row}" for name in splits for row in range(len(texts[name]))]
-    root = os.path.realpath(folder)
+    real = os.path.realpath(folder)
+    root = os.path.dirname(real) if os.path.isfile(real) else real
     source = ImageRows(root, column, range(len(ids)), options.image_size)
     return Split(source, torch.tensor([index[text] for text in given]), ids)

@@ -235,12 +235,17 @@ def _about_scan(tree: _Tree) -> list[str]:
             f" {first_few(sorted(tree.links))}"
         )
     if tree.others:
-        by_number = sorted(tree.others.items(), key=lambda item: (-item[1], item[0]))
-        kinds = [f"{suffix} {number:,}" for suffix, number in by_number]
-        notes.append(
-            f"{count(tree.others.total(), 'file')} not taken for images: {first_few(kinds)}"
-        )
+        notes.append(_about_others(tree.others))
     return notes
+
+
+def _about_others(others: Counter[str]) -> str:
+    by_number = sorted(others.items(), key=lambda item: (-item[1], item[0]))
+    kinds = [f"{suffix} {number:,}" for suffix, number in by_number]
+    if len(by_number) == 1:
+        kinds = [by_number[0][0]]
+    what = "that is not an image" if others.total() == 1 else "that are not images"
+    return f"skipped {count(others.total(), 'file')} {what} ({first_few(kinds)})"
 
 
 def _about_left_out(

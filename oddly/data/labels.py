@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from pathlib import Path
 
 import torch
@@ -16,6 +17,7 @@ from oddly.text_table import (
     LABEL_COLUMNS,
     PERSON,
     SUFFIXES,
+    about_choice,
     read_text_columns,
     refuse_empty,
     spell,
@@ -29,14 +31,17 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     """The data under the labels of a table; ids it does not list keep theirs, the truth stays.
 
     Rows that say yes in a column `remove` need no label: their examples are left out. Those that
-    say person in a column `decided_by` are vouched for.
+    say person in a column `decided_by`, as `oddly apply` writes it, are vouched for; with that
+    column ids may be gone, as long as half of them are there.
     """
     check_table("labels", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
     wanted |= {name: (name,) for name in ("remove", "decided_by")}
     columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
-    removed = _find_removed(file, columns)
+    choice = about_choice(file, wanted)
     refuse_empty(file, "id", columns["id"])
+    columns, notes = _pass_over_gone(file, columns, data.train.ids)
+    removed = _find_removed(file, columns)
     pairs = zip(columns["label"], removed, strict=True)
     refuse_empty(file, "label", ["removed" if gone else label for label, gone in pairs])
     places = _find_places(file, columns["id"], data.train.ids)
@@ -56,7 +61,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
         data, labels = data.take(kept), labels[kept]
     if data.decided is not None and data.decided.any():
         note += f"; {count(int(data.decided.sum()), 'label')} decided by a person, left alone"
-    return replace(data.with_given_labels(labels), notes=(*data.notes, note))
+    return replace(data.with_given_labels(labels), notes=(*data.notes, *choice, *notes, note))
 
 
 def check_table(option: str, file: Path) -> None:
@@ -92,6 +97,27 @@ def _find_decided(
     return decided
 
 
+def _pass_over_gone(
+    file: Path, columns: dict[str, list[str]], known: Sequence[str]
+) -> tuple[dict[str, list[str]], list[str]]:
+    """What was decided about files that have been deleted since: told, and passed over."""
+    there = set(known)
+    stay = [name in there for name in spell(columns["id"], there)]
+    if "decided_by" not in columns or all(stay) or 2 * sum(stay) < len(stay):
+        return columns, []
+    gone = [name for name, found in zip(columns["id"], stay, strict=True) if not found]
+    columns = {name: list(compress(values, stay)) for name, values in columns.items()}
+    return columns, [f"{shown(file.name)}: {_not_there(gone, len(stay))}; passed over"]
+
+
+def _not_there(unknown: Sequence[str], total: int) -> str:
+    verb = "is" if len(unknown) == 1 else "are"
+    return (
+        f"{len(unknown):,} of {count(total, 'id')} {verb} not in the training data:"
+        f" {first_few(unknown, 3)}"
+    )
+
+
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:
     """Where each id lies in the training split."""
     index = {name: i for i, name in enumerate(known)}
@@ -99,8 +125,8 @@ def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[i
     unknown = [name for name in ids if name not in index]
     if unknown:
         raise InputError(
-            f"{shown(str(file))}: {len(unknown):,} of {count(len(ids), 'id')} are not in the"
-            f" training data: {first_few(unknown, 3)} (ids there look like {shown(known[0])})"
+            f"{shown(str(file))}: {_not_there(unknown, len(ids))} (ids there look like"
+            f" {shown(known[0])}); take those rows out, or give the table of these data"
         )
     return [index[name] for name in ids]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import statistics
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from typing import Self
 
 import numpy as np
@@ -17,10 +19,12 @@ from torch.utils.data import Dataset
 
 from oddly.data.images import decode_image, square
 from oddly.errors import InputError, shown
-from oddly.pictures import Unreadable, list_formats
+from oddly.pictures import Unreadable, list_formats, picture_size
 
 BATCH = 32
 """Files handed to a thread at once."""
+PROBED = 200
+"""Images, evenly spread, whose headers are read."""
 
 
 class ImageSource(Dataset[Tensor], ABC):
@@ -97,6 +101,17 @@ def file_stamp(path: str) -> str:
     except OSError:
         return "gone"
     return f"{status.st_size} {status.st_mtime_ns}"
+
+
+def short_side(images: ImageSource) -> int | None:
+    """The median in pixels, as some headers tell it; None where none can be read."""
+    sides = []
+    with warnings.catch_warnings():  # Pillow's remark on a large picture
+        warnings.simplefilter("ignore")
+        for i in range(0, len(images), max(1, -(-len(images) // PROBED))):
+            with suppress(Unreadable):
+                sides.append(min(picture_size(images.source(i))))
+    return int(statistics.median(sides)) if sides else None
 
 
 class ImageTensor(ImageSource):

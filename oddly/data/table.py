@@ -13,23 +13,27 @@ from oddly.data.image_folder import NO_VAL
 from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
 from oddly.layout import SPLIT_NAMES
-from oddly.text_table import LABEL_COLUMNS, PATH_COLUMNS, read_text_columns, refuse_empty
+from oddly.text_table import (
+    LABEL_COLUMNS,
+    PATH_COLUMNS,
+    about_choice,
+    read_text_columns,
+    refuse_empty,
+)
 
 
 def load_table(file: Path, options: DataOptions) -> LabelledData:
     """The files a table names, relative to its own folder, under the labels it gives them."""
-    columns = read_text_columns(
-        file,
-        {"path": PATH_COLUMNS, "label": LABEL_COLUMNS, "split": ("split",)},
-        optional=["split"],
-    )
+    wanted = {"path": PATH_COLUMNS, "label": LABEL_COLUMNS, "split": ("split",)}
+    columns = read_text_columns(file, wanted, optional=["split"])
     columns = {name: [value.strip() for value in values] for name, values in columns.items()}
     paths, labels = columns["path"], columns["label"]
     for name, values in (("path", paths), ("label", labels)):
         refuse_empty(file, name, values)
     root = os.path.realpath(file.parent)
     paths, missing = _locate(root, paths)
-    notes = _about_missing(file, [paths[i] for i in missing], len(paths), options)
+    notes = about_choice(file, wanted)
+    notes += _about_missing(file, [paths[i] for i in missing], len(paths), options)
     if not options.decode:
         missing = []  # whoever reads them will find out, and lists them with the unreadable
     splits = None if options.pool_splits else columns.get("split")

@@ -232,7 +232,7 @@ def build_context(
         batch_size=config.batch_size or 0,
         stage=stages[0],
         decided=data.decided,
-        contradicted=data.contradicted,
+        pictures=data.pictures,
     )
 
 

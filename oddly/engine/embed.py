@@ -2,111 +2,36 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from oddly.data.base import LabelledData, Recipe, Split
-from oddly.data.files import about_unreadable, without
+from oddly.data.files import Unread, about_unreadable, none_readable, without
 from oddly.data.images import digest
 from oddly.data.source import ImageSource, ImageTensor
+from oddly.engine.feature_cache import Embedded, FeatureCache
 from oddly.errors import InputError
 from oddly.pictures import Unreadable
-from oddly.records import write_atomic
 
 SHARD = 512  # images whose features are kept in one file
+AHEAD = 2  # shards under way: nobody waits for the last batch of one
 BATCH = 32  # images that go through the backbone at once …
-CPU_BATCH = 8  # … on a CPU: more fall out of its cache (measured on two cores)
+CPU_BATCH = 4  # … on a CPU, by each core: more fall out of its cache (measured on two)
+THREADS = 32  # at most; more would wait for Python's lock
 ROWS = 2**16  # of features that are held as floats at a time
+COMMON = 0.55  # of features' squared length, in the mean: more is taken off (docs/clean.md)
+SAME = 1e-3  # left without the mean: less is rounding, of images that are all the same
 DTYPE = torch.float16  # of features: half the space, and no verdict hangs on the eleventh bit
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """What one pass over N listed images yields; n of them were readable."""
-
-    features: Tensor  # (n, D)
-    digests: list[bytes]
-    """n of them; equal where the pixels, at the backbone's size, are."""
-    unreadable: Mapping[int, str]
-    """Place in the list → reason."""
-
-
-class FeatureCache:
-    """Features in files of a folder, each named by all that they depend on.
-
-    Whatever changes (an image, the list, the backbone, its weights, the size), another name
-    results: nothing can be out of date, and what nobody asked for can go.
-    """
-
-    def __init__(self, folder: Path | None, key: str, others: Sequence[Path] = ()) -> None:
-        self.folder, self.key = folder, key
-        self.others = others  # folders like it, which are read and left alone
-        self.used: set[str] = set()
-
-    def name(self, source: ImageSource, places: range) -> str:
-        if self.folder is None:
-            return ""  # to name a file that nobody writes, every image would have to be looked up
-        key = hashlib.sha256(f"{self.key} {source.size}".encode())
-        for i in places:
-            line = f"{source.name(i)} {source.stamp(i)}\n"
-            key.update(line.encode("utf-8", "backslashreplace"))
-        name = f"{key.hexdigest()[:20]}.safetensors"
-        self.used.add(name)
-        return name
-
-    def load(self, name: str) -> Embedded | None:
-        """None where it is not there, or damaged."""
-        if self.folder is None:
-            return None
-        part = self._read(self.folder / name)
-        for other in self.others if part is None else ():
-            if (part := self._read(other / name)) is not None:
-                self.save(name, part)  # the other folder may go
-                break
-        return part
-
-    def _read(self, path: Path) -> Embedded | None:
-        if not path.is_file():
-            return None
-        try:
-            with safe_open(path, "pt") as file:
-                notes = json.loads(file.metadata()["oddly"])
-                features = file.get_tensor("features")
-        except (SafetensorError, OSError, KeyError, ValueError):
-            return None
-        digests = [bytes.fromhex(each) for each in notes["digests"]]
-        unreadable = {int(place): reason for place, reason in notes["unreadable"].items()}
-        return Embedded(features, digests, unreadable)
-
-    def save(self, name: str, part: Embedded) -> None:
-        if self.folder is None:
-            return
-        self.folder.mkdir(parents=True, exist_ok=True)
-        notes = {
-            "digests": [each.hex() for each in part.digests],
-            "unreadable": dict(part.unreadable),
-        }
-        content = save({"features": part.features}, {"oddly": json.dumps(notes)})
-        write_atomic(self.folder / name, content)
-
-    def drop_unused(self) -> None:
-        """Forget features of an earlier list or backbone."""
-        if self.folder is not None and self.folder.is_dir():
-            for file in self.folder.glob("*.safetensors"):
-                if file.name not in self.used:
-                    file.unlink(missing_ok=True)
+Begun = list[tuple[range, Future[Embedded]]]
 
 
 def embed_images(
@@ -119,88 +44,124 @@ def embed_images(
     """Features of all readable images; what the cache holds is not computed again.
 
     `load_backbone`, called when first needed, gives a network that takes uint8 (B, 3, S, S) to
-    (B, D). Threads decode ahead of it.
+    (B, D).
     """
     cache = cache or FeatureCache(None, "")
-    backbone: nn.Module | None = None
     parts: list[tuple[int, Embedded]] = []
-    for start in range(0, len(source), SHARD):
-        places = range(start, min(start + SHARD, len(source)))
-        name = cache.name(source, places)
-        part = cache.load(name)
-        if part is None:
-            backbone = backbone or load_backbone().to(device).eval()
-            part = _embed_shard(source, places, backbone, device, progress)
-            cache.save(name, part)
-        parts.append((start, part))
-        if progress is not None:
-            progress(places.stop)
+    with _threads(device) as pool:
+        looker = Looker(source, load_backbone, device, pool)
+        for places, name, found in _begin_ahead(source, cache, looker):
+            if isinstance(found, Embedded):
+                part = found
+            else:
+                part = looker.finish(found, progress)
+                cache.save(name, part)
+            parts.append((places.start, part))
+            if progress is not None:
+                progress(places.stop)
     return _join(parts)
 
 
-def _join(parts: Sequence[tuple[int, Embedded]]) -> Embedded:
-    return Embedded(
-        features=_cat([part.features for _, part in parts if len(part.features)]),
-        digests=[each for _, part in parts for each in part.digests],
-        unreadable={start + i: why for start, part in parts for i, why in part.unreadable.items()},
-    )
+def _begin_ahead(
+    source: ImageSource, cache: FeatureCache, looker: Looker
+) -> Iterator[tuple[range, str, Embedded | Begun]]:
+    """Shards in order: what the cache holds, or what the threads have begun, the next one too."""
+    begun: deque[tuple[range, str, Embedded | Begun]] = deque()
+    for start in range(0, len(source), SHARD):
+        places = range(start, min(start + SHARD, len(source)))
+        name = cache.name(source, places)
+        begun.append((places, name, cache.load(name) or looker.begin(places)))
+        if len(begun) == AHEAD:
+            yield begun.popleft()
+    yield from begun
 
 
-@torch.inference_mode()
-def _embed_shard(
-    source: ImageSource,
-    places: range,
-    backbone: nn.Module,
-    device: torch.device,
-    progress: Callable[[int], None] | None,
-) -> Embedded:
-    features: list[Tensor] = []
-    digests: list[bytes] = []
-    unreadable: dict[int, str] = {}
-    size = CPU_BATCH if device.type == "cpu" else BATCH
-    for batch, decoded in _decode_ahead(source, places, size):
-        good = [image for image in decoded if isinstance(image, Tensor)]
-        for i, image in zip(batch, decoded, strict=True):
-            if isinstance(image, str):
-                unreadable[i - places.start] = image
-        digests += [digest(image.numpy().tobytes()) for image in good]
-        if good:
-            features.append(backbone(torch.stack(good).to(device)).to("cpu", DTYPE))
-        if progress is not None:
-            progress(batch.stop)
-    return Embedded(_cat(features), digests, unreadable)
+class Looker:
+    """Threads that decode images; on a CPU each of them also looks at its own.
+
+    There every core runs the network on a few images of its own: cores that share each layer wait
+    for one another, the more the more there are.
+    """
+
+    def __init__(
+        self,
+        source: ImageSource,
+        load_backbone: Callable[[], nn.Module],
+        device: torch.device,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.source, self.load_backbone, self.device, self.pool = (
+            source,
+            load_backbone,
+            device,
+            pool,
+        )
+        self.on_cpu = device.type == "cpu"
+        self.backbone: nn.Module | None = None
+
+    def begin(self, places: range) -> Begun:
+        if self.backbone is None:
+            self.backbone = self.load_backbone().to(self.device).eval()
+        size = CPU_BATCH if self.on_cpu else BATCH
+        batches = [range(i, min(i + size, places.stop)) for i in places[::size]]
+        return [(batch, self.pool.submit(self._read, batch)) for batch in batches]
+
+    def _read(self, batch: range) -> Embedded:
+        """In a thread. For a GPU the pixels stand where features will."""
+        good: list[Tensor] = []
+        unreadable: dict[int, str] = {}
+        for place, i in enumerate(batch):
+            try:
+                good.append(self.source.decode(i))
+            except Unreadable as error:
+                unreadable[place] = str(error)
+        pixels = torch.stack(good) if good else torch.zeros(0)
+        seen = self._see(pixels) if self.on_cpu else pixels
+        return Embedded(seen, [digest(each.numpy().tobytes()) for each in good], unreadable)
+
+    @torch.inference_mode()
+    def _see(self, pixels: Tensor) -> Tensor:
+        assert self.backbone is not None
+        if not len(pixels):
+            return torch.zeros(0, 0, dtype=DTYPE)
+        features: Tensor = self.backbone(pixels.to(self.device))
+        return features.to("cpu", DTYPE)
+
+    def finish(self, begun: Begun, progress: Callable[[int], None] | None) -> Embedded:
+        """Wait for a shard, batch by batch."""
+        parts: list[tuple[int, Embedded]] = []
+        for batch, future in begun:
+            part = future.result()
+            if not self.on_cpu:
+                part = replace(part, features=self._see(part.features))
+            parts.append((batch.start - begun[0][0].start, part))
+            if progress is not None:
+                progress(batch.stop)
+        return _join(parts)
 
 
-def _cat(features: list[Tensor]) -> Tensor:
-    return torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE)
-
-
-def _decode_ahead(
-    source: ImageSource, places: range, size: int
-) -> Iterator[tuple[range, list[Tensor | str]]]:
-    """Batches in order, each image or the reason why not; a few are decoded ahead by threads."""
-    batches = [range(i, min(i + size, places.stop)) for i in places[::size]]
-    pool = ThreadPoolExecutor(min(16, torch.get_num_threads()))
+@contextmanager
+def _threads(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+    """One for each core that PyTorch uses, and to each of them its part of these."""
+    cores = torch.get_num_threads()
+    count = min(THREADS, cores)
+    pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(cores // count,))
     with warnings.catch_warnings():  # Pillow's remarks: what matters becomes a reason
         warnings.simplefilter("ignore")
         try:
-            waiting: list[Future[list[Tensor | str]]] = [
-                pool.submit(_decode_batch, source, batch) for batch in batches
-            ]
-            for batch, future in zip(batches, waiting, strict=True):
-                yield batch, future.result()
+            yield pool
         finally:
             pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(cores)  # threads made from now on ask what was set last
 
 
-def _decode_batch(source: ImageSource, batch: range) -> list[Tensor | str]:
-    decoded: list[Tensor | str] = []
-    for i in batch:
-        try:
-            decoded.append(source.decode(i))
-        except Unreadable as error:
-            decoded.append(str(error))
-    return decoded
+def _join(parts: Sequence[tuple[int, Embedded]]) -> Embedded:
+    features = [part.features for _, part in parts if len(part.features)]
+    return Embedded(
+        features=torch.cat(features) if features else torch.zeros(0, 0, dtype=DTYPE),
+        digests=[each for _, part in parts for each in part.digests],
+        unreadable={start + i: why for start, part in parts for i, why in part.unreadable.items()},
+    )
 
 
 def embed_data(
@@ -213,16 +174,18 @@ def embed_data(
 ) -> LabelledData:
     """The same examples with features for images; those that cannot be read are left out."""
     listed = [split for split in (data.train, data.test) if split is not None]
-    total, done, bad = sum(len(split) for split in listed), 0, []
+    total, done, bad = sum(len(split) for split in listed), 0, list[Unread]()
     made: list[Split] = []
     unread: list[Collection[int]] = []
     for split in listed:
         tell = None if progress is None else _add(progress, done, total)
         found = embed_images(as_source(split, image_size), lambda: backbone, device, progress=tell)
-        bad += [f"{split.ids[i]} ({reason})" for i, reason in found.unreadable.items()]
+        bad += [(split.ids[i], reason) for i, reason in found.unreadable.items()]
         made.append(with_features(split, found))
         unread.append(found.unreadable)
         done += len(split)
+    if not len(made[0]):
+        raise none_readable(data.name, bad[: len(data.train)])
     notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
     left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # and the truth of these
@@ -231,7 +194,7 @@ def embed_data(
         notes=notes,
         true_labels=left.true_labels,
         decided=left.decided,
-        contradicted=left.contradicted,
+        pictures=left.pictures,
     )
 
 
@@ -259,21 +222,41 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
     """The data with features for images.
 
     They are scaled to a mean squared length of 1 over the training split, so that one learning
-    rate suits every backbone.
+    rate suits every backbone. Of images that are much alike (hands, drawings on white) most of it
+    would be their mean, which says nothing of classes: there it is taken off first.
     """
     assert isinstance(train.images, Tensor)
-    if not len(train):
-        raise InputError(f"{data.name}: none of its {len(data.train):,} images can be read")
-    # A part at a time: floats of a million images' features would take 5 GB, their squares as much.
-    squares = [part.float().square().sum(1) for part in train.images.split(ROWS)]
-    scale = float(torch.cat(squares).mean().rsqrt())
+    mean, square = _moments(train.images)
+    own = 1 - float(mean.square().sum() / square)  # the share that tells images apart
+    if SAME < own < 1 - COMMON:
+        square = square * own
+    else:
+        mean = torch.zeros_like(mean)
+    scale = float(square.rsqrt())
     return replace(
         data,
-        train=_scaled(train, scale),
-        test=_scaled(test, scale) if test else None,
+        train=_scaled(train, mean, scale),
+        test=_scaled(test, mean, scale) if test else None,
         image_shape=(train.images.shape[1], 1, 1),
         recipe=head_recipe(len(train), len(data.class_names)),
     )
+
+
+def is_centred(features: Tensor) -> bool:
+    """Whether `features_data` has taken their mean off."""
+    mean, square = _moments(features)
+    return float(mean.square().sum()) < SAME * float(square)
+
+
+def _moments(features: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean (D,) of features (N, D), and the mean of their squared lengths."""
+    # A part at a time: floats of a million images' features would take 5 GB, their squares as much.
+    total, squares = torch.zeros(features.shape[1], dtype=torch.float64), list[Tensor]()
+    for rows in features.split(ROWS):
+        part = rows.float()
+        total += part.sum(0)
+        squares.append(part.square().sum(1))
+    return (total / len(features)).float(), torch.cat(squares).mean()
 
 
 def head_recipe(examples: int, classes: int) -> Recipe:
@@ -289,6 +272,7 @@ def head_recipe(examples: int, classes: int) -> Recipe:
     return Recipe("feature_head", 15, batch_size, learning_rate, 1 / (many * examples))
 
 
-def _scaled(split: Split, scale: float) -> Split:
+def _scaled(split: Split, mean: Tensor, scale: float) -> Split:
     assert isinstance(split.images, Tensor)
-    return replace(split, images=split.images * scale)
+    images = split.images - mean.to(split.images.dtype)
+    return replace(split, images=images.mul_(scale))

@@ -108,7 +108,8 @@ def train_epochs(
         row = run_epoch(parts, step_model, epoch, watcher)
         end_stage(parts)
         new_verdict = method.verdict is not None and before is None
-        for line in tell_news(method.verdict, before, epoch + 1, parts.data.class_names):
+        news = (method.verdict, before, epoch + 1, parts.data.class_names, parts.data.pictures)
+        for line in tell_news(*news):
             watcher.note(line)
         writer.append_metrics(row)
         if log:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import torch
+from torch import Tensor
 
 from oddly.core import Verdict
 from oddly.errors import first_few
@@ -19,12 +20,13 @@ def tell_news(
     before: Verdict | Judgement | None,
     epoch: int,
     class_names: Sequence[str],
+    pictures: Tensor | None = None,
 ) -> Iterator[str]:
     """Of a verdict that was not there before, and of a round that changed it."""
     if verdict is None or verdict is before:
         return
     if before is None:
-        yield from tell_verdict(verdict, class_names)
+        yield from tell_verdict(verdict, class_names, pictures)
     elif (
         isinstance(verdict, Verdict)
         and isinstance(before, Verdict)
@@ -33,8 +35,10 @@ def tell_news(
         yield f"after epoch {epoch}: {verdict.tell_readmitted()}"
 
 
-def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> Iterator[str]:
-    """What it removes, and what of that a user should look at."""
+def tell_verdict(
+    verdict: Verdict | Judgement, class_names: Sequence[str], pictures: Tensor | None = None
+) -> Iterator[str]:
+    """What it removes, and what of that a user should look at; `pictures` as in the data."""
     ours = verdict if isinstance(verdict, Verdict) else None
     yield from [ours.tell_removed(), *ours.cautions(class_names)] if ours else [str(verdict)]
     too_many = verdict.removed_fraction > SUSPICIOUS_SHARE
@@ -48,7 +52,7 @@ def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> It
         spared = first_few([class_names[k] for k in verdict.spared_classes], NAMED)
         yield f"classes kept whole, too small or else emptied: {spared}"
     if ours and not too_many:
-        found = hardest_hit(ours, len(class_names))
+        found = hardest_hit(ours, len(class_names), pictures)
         if found:
             hit = first_few([f"{class_names[k]} ({n} of {of})" for k, n, of in found], NAMED)
             yield (
@@ -57,11 +61,18 @@ def tell_verdict(verdict: Verdict | Judgement, class_names: Sequence[str]) -> It
             )
 
 
-def hardest_hit(verdict: Verdict, num_classes: int) -> list[tuple[int, int, int]]:
-    """Classes that lose more than half, the largest share first: class, how many, of how many."""
+def hardest_hit(
+    verdict: Verdict, num_classes: int, pictures: Tensor | None = None
+) -> list[tuple[int, int, int]]:
+    """Classes that lose more than half, the largest share first: class, how many, of how many.
+
+    Copies of pictures under different labels say nothing about their class.
+    """
     known = verdict.labels >= 0
+    if pictures is not None:
+        known &= pictures < 0
     counts = torch.bincount(verdict.labels[known].long(), minlength=num_classes)
-    removed = torch.bincount(verdict.labels[~verdict.keep].long(), minlength=num_classes)
+    removed = torch.bincount(verdict.labels[known & ~verdict.keep].long(), minlength=num_classes)
     shares = removed / counts.clamp(min=1)
     worst = shares.argsort(descending=True, stable=True)
     return [

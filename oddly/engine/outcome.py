@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from oddly.core import Verdict
+from oddly.core.copies import outvoted
 from oddly.data.base import LabelledData
 from oddly.data.noise import error_rate
 from oddly.engine.build import Parts
@@ -96,7 +97,9 @@ def overrule(keep: Tensor, data: LabelledData) -> tuple[Tensor, list[str | None]
     """The verdict of any method under what is known without it, and the reasons; None: nothing."""
     nothing = torch.zeros(len(keep), dtype=torch.bool)
     decided = nothing if data.decided is None else data.decided
-    against = nothing if data.contradicted is None else data.contradicted & ~decided
+    against = nothing
+    if data.pictures is not None:
+        against = outvoted(data.pictures, data.train.labels, keep.cpu(), data.decided)
     if not bool((decided | against).any()):
         return keep, None
     pairs = zip(decided.tolist(), against.tolist(), strict=True)
@@ -145,9 +148,13 @@ def describe_verdict(
         "one_way": [[class_names[k] for k in pair] for pair in verdict.one_way],
         "by_rule": verdict.tell_one_way(class_names),
     }
-    # From a handful of planted labels follows no share of wrong ones, and no spread.
-    few = ("estimated_noise", "contrast") if len(verdict.keep) < MEASURED_FROM else ()
-    return {**verdict.summary(), **named, **dict.fromkeys(few)}
+    said = verdict.summary()
+    if len(verdict.keep) < MEASURED_FROM:
+        # From a handful of planted labels follows no share of wrong ones, and no spread …
+        said["estimated_noise"] = None
+        if not said["doubt"]:  # … but a doubt quotes the contrast that it comes from
+            said["contrast"] = None
+    return {**said, **named}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Denoise(Callback):
         source = _find_source(trainer)
         if source is None:
             raise InputError(
-                "Denoise finds no way into this version of Lightning: use one from 2.5 to 2.6, or"
+                "Denoise finds no way into this version of Lightning: use one from 2.5.3 to 2.6, or"
                 " oddly.denoise in a loop of your own"
             )
         request = type(source).dataloader

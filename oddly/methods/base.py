@@ -102,8 +102,8 @@ class Context:
     """Zeros (N, columns) on the training device; one clear line where they do not fit."""
     decided: Tensor | None = None
     """bool (N,): labels that a person vouches for."""
-    contradicted: Tensor | None = None
-    """bool (N,): the same picture is there under another label."""
+    pictures: Tensor | None = None
+    """int64 (N,): which picture, where it occurs under different labels; -1: any other."""
 
     @property
     def device(self) -> torch.device:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from oddly.core import Denoiser, Verdict, find_head
+from oddly.core.copies import outvoted
 from oddly.core.rule import usual_counterfactual
 from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
@@ -138,13 +139,12 @@ class ODD(Method):
         context.sampler.set_keep(keep)
 
     def leave_copies(self, context: Context) -> None:
-        """Train on no picture under two labels, so that the labels suggested lean to neither."""
-        if context.contradicted is None or self.denoiser.verdict is None:
+        """Train on no picture under two labels: what is suggested would lean to the wrong one."""
+        if context.pictures is None or self.denoiser.verdict is None:
             return
-        left = ~context.contradicted.cpu()
-        if context.decided is not None:
-            left |= context.decided.cpu()
         before, classes = self.denoiser.verdict.keep, self.denoiser.verdict.labels.long() + 1
+        decided = None if context.decided is None else context.decided.cpu()
+        left = ~outvoted(context.pictures.cpu(), classes, before, decided)
         keep = before & left
         stay = torch.bincount(classes[keep], minlength=int(classes.max()) + 1)
         keep |= before & (stay == 0)[classes]  # a class of nothing else is better than none

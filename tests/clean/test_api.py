@@ -12,6 +12,7 @@ from PIL import Image
 
 import oddly
 from oddly.clean import Choice, CleanWatcher
+from oddly.clean.export import EXPORTS
 from oddly.clean.findings import summarise
 from oddly.cli.clean import _describe
 from oddly.errors import InputError
@@ -100,7 +101,7 @@ def test_the_next_run_takes_over_what_this_one_saw(
     table.write_text("id,label,remove,decided_by\nred/red5.png,,yes,person\n")
     more = {"labels": str(table), **frozen(tiny_weights)}
     run = oddly.clean(photos, tmp_path / place, watcher=second, **more)
-    assert first.told == [8, 16, 24, 32, 36, 36]  # batch by batch
+    assert first.told == [*range(4, 37, 4), 36]  # batch by batch
     assert second.told == [36]  # all at once
     assert len(run.verdicts) == 35 and list((run.path / "features").iterdir())
 
@@ -127,7 +128,9 @@ def test_unreadable_images_are_listed_and_may_be_skipped(photos: Path, tmp_path:
     (photos / "red" / "red3.png").write_bytes(b"junk")
     (photos / "blue" / "empty.png").write_bytes(b"")
     out = tmp_path / "run"
-    with pytest.raises(InputError, match=r"2 of 37 images cannot be read.*--resume --skip-unread"):
+    with pytest.raises(
+        InputError, match=r"2 of 37 images cannot be read.*\n.*--resume --skip-unread"
+    ):
         oddly.clean(photos, out, **QUICK)
     assert rows(out / "unreadable.csv") == [
         {"id": "blue/empty.png", "reason": "empty file"},
@@ -220,6 +223,29 @@ def test_a_hugging_face_folder(tmp_path: Path, photos: Path) -> None:
     suspects = run.verdicts.index[~run.verdicts.keep]
     assert set(suspects) <= set(run.thumbnails) and run.thumbnails
     assert "data:image/webp" in (run.path / "report.html").read_text()
+
+
+def test_what_cannot_be_exported_costs_nothing_else(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(run: oddly.Run, suspects: object) -> Path:
+        raise UnicodeEncodeError("utf-8", "\udce9", 0, 1, "surrogates not allowed")
+
+    monkeypatch.setitem(EXPORTS, "cleanlab", fail)
+    heard: list[str] = []
+
+    class Listening(Listener):
+        def judged(self, run: oddly.Run) -> None:
+            heard.extend([*self.notes, "judged"])
+
+    out, wished = tmp_path / "run", ["cleanlab", "ids"]
+    with pytest.raises(InputError, match="not written: --export cleanlab: .*surrogates.*") as told:
+        oddly.clean(
+            photos, out, export=wished, copy_to=tmp_path / "copy", watcher=Listening(), **QUICK
+        )
+    assert f"(the findings are in {out})" in str(told.value)
+    assert (out / "suspects.txt").exists() and (tmp_path / "copy").is_dir()
+    assert heard[-1] == "judged" and not any(note.startswith("written") for note in heard)
 
 
 def test_fine_tuning(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:

@@ -51,13 +51,28 @@ def test_one_that_has_gone_is_like_nothing_else(tmp_path: Path) -> None:
     assert find_duplicates(split, source, [b"a", b"a"]) == []
 
 
-def test_the_same_picture_under_two_labels_is_a_suspect(photos: Path, tmp_path: Path) -> None:
+def test_of_copies_under_two_labels_the_one_that_does_not_fit_is_a_suspect(
+    photos: Path, tmp_path: Path
+) -> None:
+    shutil.copy(photos / "red" / "red1.png", photos / "blue" / "again.png")
+    run = oddly.clean(photos, tmp_path / "run", **QUICK)
+    said = run.verdicts.set_index("id")
+    assert said.index[said.reason.notna()].tolist() == ["blue/again.png"]
+    assert said.keep["red/red1.png"] and not said.keep["blue/again.png"]
+    (shown,) = [it for it in Gallery.from_run(run, "score").suspects.words if "Same" in it]
+    assert shown == "Same picture, another label: red (red/red1.png)"
+    found = summarise(run)
+    assert (found.duplicates, found.conflicting, found.contradicted) == (1, 1, 1)
+
+
+def test_the_same_picture_under_two_labels_that_both_fit(photos: Path, tmp_path: Path) -> None:
     """All its copies, in every list and copy, until a person decides; then only the others."""
+    all_fit = {**QUICK, "percentile": 100}
     copies = {"red/red1.png", "blue/again.png"}
     shutil.copy(photos / "red" / "red1.png", photos / "blue" / "again.png")
     shutil.copy(photos / "red" / "red2.png", photos / "red" / "same.png")  # one label: no suspects
     run = oddly.clean(
-        photos, tmp_path / "run", export=["ids", "cleanlab"], copy_to=tmp_path / "copy", **QUICK
+        photos, tmp_path / "run", export=["ids", "cleanlab"], copy_to=tmp_path / "copy", **all_fit
     )
     said = run.verdicts.set_index("id")
     assert set(said.index[said.reason == "same picture, another label"]) == copies
@@ -80,11 +95,11 @@ def test_the_same_picture_under_two_labels_is_a_suspect(photos: Path, tmp_path: 
 
     table = tmp_path / "labels.csv"
     table.write_text("id,label,remove,decided_by\nred/red1.png,red,no,person\n")
-    run = oddly.clean(photos, tmp_path / "second", labels=table, **QUICK)
+    run = oddly.clean(photos, tmp_path / "second", labels=table, **all_fit)
     keep = run.verdicts.set_index("id").keep
     assert keep["red/red1.png"] and not keep["blue/again.png"]
 
     table.write_text("id,label,remove\nblue/again.png,red,no\ngreen/green0.png,,yes\n")
-    run = oddly.clean(photos, tmp_path / "third", labels=table, **QUICK)
+    run = oddly.clean(photos, tmp_path / "third", labels=table, **all_fit)
     assert "reason" not in run.verdicts and summarise(run).conflicting == 0
     assert {row["given_name"] for row in rows(run.path / "duplicates.csv")} == {"red"}

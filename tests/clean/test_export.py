@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from oddly.clean.export import EXPORTS
+from oddly.clean.export import EXPORTS, about_breaks
 from oddly.clean.findings import suspects_of
 from oddly.clean.leave import write_duplicates, write_unreadable, write_verdicts_csv
 from oddly.data import synthetic
@@ -98,3 +99,23 @@ def test_no_export_outlives_its_run(run: Run) -> None:
     (run.path / "fiftyone" / "mine.txt").unlink()
     RunWriter.create(run.path, {}, {}, overwrite=True)
     assert not (run.path / "fiftyone").exists()
+
+
+def test_names_that_are_no_utf8_reach_label_studio(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    try:
+        (tmp_path / "data" / os.fsdecode(b"\xe9.png")).write_bytes(b"")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    run = write_run(tmp_path / "run", str(tmp_path / "data"), ["\\udce9.png", "2.png"], removed=1)
+    tasks = json.loads(EXPORTS["label-studio"](run, suspects_of(run)).read_text())
+    assert tasks[0]["data"]["image"] == "/data/local-files/?d=data/%E9.png"
+
+
+def test_an_id_with_a_line_break_stays_one(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", "x", ["a\n1.png", "b\u20282.png", "c.png"], removed=2)
+    lines = EXPORTS["ids"](run, suspects_of(run)).read_text().splitlines()
+    assert lines == [r"a\n1.png", r"b\u20282.png"]
+    told = about_breaks(suspects_of(run))
+    assert told is not None and told.startswith("2 ids hold line breaks, written as \\n in")
+    assert about_breaks(run.verdicts[2:]) is None

@@ -8,6 +8,7 @@ import pytest
 from oddly.clean.findings import summarise
 from oddly.cli.clean import _describe
 from oddly.errors import InputError
+from oddly.records import SAME_PICTURE, Run
 from tests.clean.runs import write_run
 
 NAMES = ("common", "b", "船", "tiny", "pair")
@@ -38,11 +39,11 @@ def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
     noise = {"rate": 0.212, "low": 0.001, "high": 0.278}
     lines = _describe(replace(summarise(run), estimated_noise=noise))
     assert (
-        "estimated share of wrong labels: 21.2 %, at least 0.1 % (what looks wholly random),"
-        " at most 27.8 %"
+        "estimated share of wrong labels: 21.2 %, between 0.1 and 27.8 % (the lower figure counts"
+        " only labels that look entirely random)"
     ) in lines
     lines = _describe(replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt"))
-    assert any(line.endswith("at most 27.8 %; not to be trusted either") for line in lines)
+    assert any(line.endswith("entirely random); not to be trusted either") for line in lines)
 
 
 def test_labels_that_went_wrong_by_a_rule_are_told_of(tmp_path: Path) -> None:
@@ -74,3 +75,48 @@ def test_a_damaged_list_is_told_in_one_line(tmp_path: Path) -> None:
     (run.path / "duplicates.csv").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="duplicates.csv is missing or damaged"):
         summarise(run)
+
+
+def write_copies(run: Run, copies: int) -> None:
+    """The first so many are one picture, of two labels, and removed for that."""
+    said = run.verdicts
+    names = said.given_name[:copies].tolist()
+    rows = [f"1,{i}.png,{name},true,same pixels" for i, name in enumerate(names)]
+    (run.path / "duplicates.csv").write_text(
+        "\n".join(["group,id,given_name,conflicting,same", *rows, ""])
+    )
+    reasons = [SAME_PICTURE if i < copies else None for i in range(len(said))]
+    said["reason"] = reasons
+
+
+def test_one_picture_under_two_labels_says_nothing_about_classes(tmp_path: Path) -> None:
+    ids = [f"{i}.png" for i in range(120)]
+    run = write_run(tmp_path / "run", "x", ids, 120, [0, 1] * 60)
+    write_copies(run, 120)
+    found = summarise(run)
+    assert (found.duplicates, found.copies, found.contradicted) == (1, 120, 120)
+    assert found.mostly_suspect == []
+    lines = _describe(found)
+    assert lines[0] == (
+        "120 of 120 images are suspects (100.0 %), all as copies under different labels"
+    )
+    assert (
+        "1 picture occurs 120 times, under different labels: all 120 copies are suspects"
+        " (duplicates.csv)"
+    ) in lines
+    assert not any("more than half" in line for line in lines)
+
+
+def test_a_class_is_judged_by_what_is_no_copy(tmp_path: Path) -> None:
+    """8 copies that lose beside 7 of 12 others: those 12 tell."""
+    ids = [f"{i}.png" for i in range(30)]
+    run = write_run(tmp_path / "run", "x", ids, 15, [0, 1] * 4 + [0] * 12 + [1] * 10)
+    write_copies(run, 8)
+    found = summarise(run)
+    assert found.mostly_suspect == [("a", 7, 12)]
+    assert _describe(found)[0] == "15 of 30 images look mislabelled (50.0 %)"
+    told = _describe(replace(found, duplicates=3, contradicted=5))
+    assert any(
+        line.startswith("3 pictures occur more than once, 1 of them under different labels: 5")
+        for line in told
+    )

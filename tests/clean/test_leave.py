@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from oddly.clean.leave import check_copy_to, copy_cleaned, locate, write_verdicts_csv
+from oddly.clean.leave import (
+    check_copy_to,
+    copy_cleaned,
+    describe_copy,
+    locate,
+    write_verdicts_csv,
+)
 from oddly.errors import InputError
 from oddly.records import Run
 from oddly.text_table import read_text_columns
@@ -65,7 +71,8 @@ def test_rows_of_a_dataset_stay_ids(tmp_path: Path) -> None:
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / "dataset_info.json").touch()
     run = write_run(tmp_path / "run", str(tmp_path / "dataset"), ["train/0", "train/1"], removed=1)
-    copy_cleaned(run, tmp_path / "copy")
+    told = describe_copy(run, tmp_path / "copy", copy_cleaned(run, tmp_path / "copy"))
+    assert told.startswith(f"{tmp_path}/copy/cleaned.csv, a list of 1 id and their labels: a Hug")
     assert (tmp_path / "copy/cleaned.csv").read_text() == "id,label\ntrain/1,a\n"
 
 

@@ -73,7 +73,7 @@ def test_few_images_leave_nothing_to_plant() -> None:
     assert reasons(few)["threshold"] == (made_up, "fewer than 100 images")
     assert reasons(few)["prune after"][0] == "three eighths of the epochs"
     few = replace(PHOTOS, images=99)  # but for a frozen backbone
-    assert reasons(few)["threshold"][0] == "from 9 labels replaced on purpose"
+    assert reasons(few)["threshold"][0] == "set by 9 labels replaced at random until pruning"
     assert reasons(few)["prune after"][0] == "found while training"
 
 

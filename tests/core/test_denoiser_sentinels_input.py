@@ -153,3 +153,9 @@ def test_a_loader_that_does_not_heed_the_verdict_is_told_once() -> None:
         stubborn.observe(index, logits, labels)
     assert len(told) == 1
     assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("state", [{}, {"model": {}, "denoiser": {}}, None])
+def test_another_state_is_told_from_a_denoisers(state: Any) -> None:
+    with pytest.raises(InputError, match="no state of a Denoiser"):
+        Denoiser(200, 10, epochs=3).load_state_dict(state)

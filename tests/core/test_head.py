@@ -34,8 +34,7 @@ TIMM = {
 @pytest.mark.parametrize(("architecture", "expected"), TIMM.items())
 def test_timm(architecture: str, expected: str) -> None:
     timm = pytest.importorskip("timm")
-    with torch.device("meta"):  # shapes are enough, and cost nothing
-        model = timm.create_model(architecture, num_classes=7)
+    model = timm.create_model(architecture, num_classes=7)  # not all versions can on "meta"
     assert name_of(model, find_head(model, 7)) == expected
 
 
@@ -57,7 +56,7 @@ TORCHVISION = {
 def test_torchvision(architecture: str, expected: str) -> None:
     models = pytest.importorskip("torchvision").models
     options = {"init_weights": False} if architecture in ("inception_v3", "googlenet") else {}
-    with torch.device("meta"):
+    with torch.device("meta"):  # shapes are enough, and cost nothing
         model = models.get_model(architecture, num_classes=7, **options)
     assert name_of(model, find_head(model, 7)) == expected
 

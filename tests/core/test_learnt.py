@@ -189,6 +189,40 @@ def test_where_nothing_is_removed_nothing_is_doubted() -> None:
     assert "not to be trusted, and nothing is removed: " in str(blind)
 
 
+def emptied(spared: tuple[int, ...], small: int = 0) -> Verdict:
+    """20 of the 100 labels in each of five classes look wrong; `small` classes of two do as well.
+
+    Those of the spared classes stay.
+    """
+    labels = torch.cat((torch.arange(1000) % 10, 10 + torch.arange(2 * small) // 2))
+    wrong = (torch.arange(len(labels)) < 200) & (labels < 5) | (labels >= 10)
+    scores = torch.where(wrong, 2.0, 0.0)
+    keep = ~wrong | torch.isin(labels, torch.tensor(spared, dtype=torch.int64))
+    return replace(
+        judged(), keep=keep, scores=scores, labels=labels, threshold=1.0, spared_classes=spared
+    )
+
+
+@pytest.mark.parametrize(("spared", "doubted"), [((), False), ((0,), False), ((0, 1, 2), True)])
+def test_classes_that_would_be_emptied_speak_against_a_verdict(
+    spared: tuple[int, ...], doubted: bool
+) -> None:
+    verdict = emptied(spared)
+    assert (verdict.num_spared, verdict.num_removed) == (20 * len(spared), 100 - 20 * len(spared))
+    doubt = verdict.tell_doubt()
+    assert (doubt is not None) == doubted
+    if doubt:
+        assert doubt.startswith("60 more labels look as wrong as the 40 that go, and stay")
+    assert replace(verdict, keep=verdict.keep | True, readmitted=60).tell_doubt() is None
+
+
+def test_classes_too_small_to_judge_say_nothing_of_the_others() -> None:
+    small = tuple(range(10, 210))
+    verdict = emptied((0, *small), small=200)
+    assert verdict.num_spared == 20 and verdict.num_removed == 80
+    assert verdict.tell_doubt() is None
+
+
 def test_the_doubt_stays_with_what_comes_back_and_with_what_was_saved() -> None:
     verdict = judged(apart=0.5)
     assert verdict.hardly_learnt

@@ -116,7 +116,7 @@ def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
         ("empty", "1 row without a label, the first is row 2"),
         ("none", "no column image; it has text, label"),
         ("cut", "cannot be read"),
-        ("broken", r"2 of 2 images cannot be read: train/0 \(not an image\)"),
+        ("broken", r"none of its 2 training images can be read: not an image \(train/0, train/1\)"),
     ):
         with pytest.raises(InputError, match=words) as told:
             load(tmp_path / name)
@@ -175,3 +175,25 @@ def test_without_the_package_the_extra_is_named(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert 'pip install "oddly[datasets]"' in done.stderr
+
+
+def test_one_parquet_file_of_images_is_read_as_its_folder(tmp_path: Path) -> None:
+    file = tmp_path / "train-00000-of-00001.parquet"
+    write_parquet(file, [1, 2], ["cat", "dog"])
+    data = load(file)
+    assert data.name == file.stem and list(data.train.ids) == ["train/0", "train/1"]
+    assert data.train.images[:, 0, 0, 0].tolist() == [1, 2]  # type: ignore[index]
+    named = pa.table({"path": ["a.png", "b.png"], "label": ["a", "b"], "code": [b"1", b"2"]})
+    pa.parquet.write_table(named, tmp_path / "table.parquet")
+    assert not is_huggingface(tmp_path / "table.parquet")  # of paths, with something else beside
+    with pytest.raises(InputError, match="2 of 2 files named in"):
+        load(tmp_path / "table.parquet")
+
+
+def test_paths_without_bytes_say_what_to_do(tmp_path: Path) -> None:
+    rows = [{"bytes": None, "path": f"/nowhere/{i}.png"} for i in range(4)]
+    pa.parquet.write_table(
+        pa.table({"image": rows, "label": ["a", "b"] * 2}), tmp_path / "train.parquet"
+    )
+    with pytest.raises(InputError, match=r": embed the images \(train/0, train/1, train/2, …\)$"):
+        load(tmp_path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_unicode_hidden_and_other_files(tmp_path: Path) -> None:
     (root / "犬" / "phone.HEIC").write_text("unknown to Pillow")
     data = load(root)
     assert set(data.train.ids) == {"猫/ä b.png", "犬/1.png"}
-    assert data.notes == ("2 files not taken for images: .heic 1, .txt 1",)
+    assert data.notes == ("skipped 2 files that are not images (.heic 1, .txt 1)",)
 
 
 def test_splits_are_no_classes(tmp_path: Path) -> None:
@@ -157,7 +158,9 @@ def test_empty_and_hopeless_folders(tmp_path: Path) -> None:
         load(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.heic").write_text("x")
-    with pytest.raises(InputError, match=r"holds no images \(1 file not taken .*heic"):
+    with pytest.raises(
+        InputError, match=r"holds no images \(skipped 1 file that is not an image \(\.heic\)"
+    ):
         load(tmp_path)
     tree(tmp_path, "1.png")
     with pytest.raises(InputError, match="holds images but no class folders"):
@@ -265,6 +268,9 @@ def test_everything_unreadable(tmp_path: Path) -> None:
         (tmp_path / name / "1.png").write_bytes(b"")
     with pytest.raises(InputError, match="none of its 2 training images can be read"):
         load(tmp_path, DataOptions(skip_unreadable=True))
+    (tmp_path / "b/1.png").write_text("text")
+    with pytest.raises(InputError, match=r"a/1.png \(empty file\), b/1.png \(not an image\)$"):
+        load(tmp_path, DataOptions())
 
 
 def test_a_class_whose_images_are_all_unreadable_stays_and_is_noted(tmp_path: Path) -> None:
@@ -285,3 +291,15 @@ def test_progress_runs_over_both_splits(tmp_path: Path) -> None:
 def test_bad_size(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="image size 0"):
         load(tree(tmp_path, "a/1.png", "b/1.png"), DataOptions(image_size=0))
+
+
+def test_photos_that_are_shrunk_are_told_of(tmp_path: Path) -> None:
+    for name in ("a/1.png", "b/1.png", "b/2.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (400, 300)).save(tmp_path / name)
+    (tmp_path / "a/2.png").write_bytes(b"")
+    skip = DataOptions(skip_unreadable=True)
+    told = "images of 300 px are brought to 32 px (--image-size); for a few thousand photos oddly"
+    assert load(tmp_path, skip).notes[0] == f"{told} clean judges better"
+    assert not any("300 px" in note for note in load(tmp_path, replace(skip, image_size=151)).notes)
+    assert not any("300 px" in note for note in load(tmp_path, replace(skip, decode=False)).notes)

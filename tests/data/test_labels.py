@@ -151,3 +151,23 @@ def test_classes_that_differ_in_a_blank_stay_apart(tmp_path: Path) -> None:
     table.write_text(f"id,label\n{ids[0]},cat \n{ids[1]}, dog\n {ids[2]} , cat\n")
     labels = replace_labels(data, table).train.labels.tolist()
     assert labels[:3] == [1, 2, 0]
+
+
+def test_decisions_on_files_that_are_gone_are_passed_over(
+    data: LabelledData, tmp_path: Path
+) -> None:
+    header = "id,label,remove,decided_by\n"
+    kept = "train/00000,dog,no,person\n"
+    changed = replace_labels(data, write(tmp_path, f"{header}gone.png,dgo,no,person\n{kept}"))
+    assert changed.train.labels.tolist() == [1, 0, 1, 1, 2, 2]
+    assert changed.decided is not None and changed.decided.tolist() == [True] + 5 * [False]
+    assert changed.notes == (
+        "labels.csv: 1 of 2 ids is not in the training data: gone.png; passed over",
+        "labels.csv: 1 label given, 1 of them new; 1 label decided by a person, left alone",
+    )
+    other = "".join(f"gone/{i}.png,dog,no,person\n" for i in range(2))
+    with pytest.raises(InputError, match="2 of 3 ids are not in .*; take those rows out, or give"):
+        replace_labels(data, write(tmp_path, header + other + kept))
+    by_hand = "id,label\ntrain/00000,dog\ngone.png,dog\n"
+    with pytest.raises(InputError, match="1 of 2 ids is not in the training data: gone.png .ids"):
+        replace_labels(data, write(tmp_path, by_hand))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,20 @@ def own(tmp_path: Path) -> Path:
     """A tree of one's own, to break."""
     make_all(tmp_path)
     return tmp_path
+
+
+def test_trees_are_made_once_however_many_ask(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(make_all, [tmp_path] * 4))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "clothing1m",
+        "imagenet",
+        "webvision",
+    ]
+    image = tmp_path / "imagenet" / "train" / SYNSETS[0] / f"{SYNSETS[0]}_0.JPEG"
+    before = image.stat().st_mtime_ns
+    make_all(tmp_path)
+    assert image.stat().st_mtime_ns == before
 
 
 def options(root: Path, **more: bool) -> DataOptions:

@@ -139,7 +139,7 @@ def test_unreadable_files(root: Path) -> None:
         ("path,label\n", "has no rows"),
         ("path,lable\nimg/0.png,a\n", r"no column label \(or class, target.*it has path, lable"),
         ("name,label\nimg/0.png,a\n", r"no column path \(or file, filename"),
-        ("path,label\nimg/0.png,a\nimg/1.png\n", "cannot be read: CSV parse error"),
+        ("path,label\nimg/0.png,a\nimg/1.png\n", "row 2 has 1 column, not 2: img"),
         ("path,label\nimg/0.png,a\nimg/1.png,\n", "1 row without a label, the first is row 2"),
         ("path,label\n,a\nimg/1.png,b\n", "1 row without a path, the first is row 1"),
         ("path,label\nimg/0.png,a\nimg/1.png,a\n", r"one class only \(a\)"),
@@ -177,11 +177,20 @@ def test_broken_parquet(root: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_embedded_images_are_not_paths(root: Path) -> None:
-    image = pa.array([{"bytes": b"x", "path": "0.png"}])
-    pa.parquet.write_table(pa.table({"image": image, "label": [1]}), root / "t.parquet")
-    with pytest.raises(InputError, match="column path is of type struct<.*, not text or integers"):
+def test_embedded_images_are_read_and_are_no_labels(root: Path) -> None:
+    content = [(root / "img" / f"{i}.png").read_bytes() for i in range(2)]
+    image = pa.array([{"bytes": each, "path": "0.png"} for each in content])
+    pa.parquet.write_table(pa.table({"image": image, "label": [1, 2]}), root / "t.parquet")
+    assert list(load(root / "t.parquet").train.ids) == ["train/0", "train/1"]
+    pa.parquet.write_table(pa.table({"path": ["a", "b"], "label": image}), root / "t.parquet")
+    with pytest.raises(InputError, match="column label is of type struct<.*, not text or integers"):
         load(root / "t.parquet")
     pa.parquet.write_table(pa.table({"path": ["img/0.png"], "label": [0.5]}), root / "t.parquet")
     with pytest.raises(InputError, match="column label is of type double"):
         load(root / "t.parquet")
+
+
+def test_a_table_of_two_labels_tells_which_it_takes(root: Path) -> None:
+    data = load(write(root, "path,class,label\nimg/0.png,x,a\nimg/1.png,y,b\n"))
+    assert data.class_names == ["a", "b"]
+    assert data.notes == ("t.csv has the columns class, label: label is taken",)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, Lock, get_ident
 
 import pytest
 import torch
@@ -9,9 +11,11 @@ from PIL import Image
 from torch import Tensor, nn
 
 from oddly.data import DataOptions, load_data, synthetic
+from oddly.data.base import Split
 from oddly.data.source import ImageFiles, ImageTensor
 from oddly.engine import embed as module
-from oddly.engine.embed import FeatureCache, embed_data, embed_images, features_data
+from oddly.engine.embed import embed_data, embed_images
+from oddly.engine.feature_cache import FeatureCache
 from oddly.errors import InputError
 
 CPU = torch.device("cpu")
@@ -22,10 +26,11 @@ class Mean(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen = 0
+        self.seen, self.lock = 0, Lock()
 
     def forward(self, images: Tensor) -> Tensor:
-        self.seen += len(images)
+        with self.lock:  # several threads look at once
+            self.seen += len(images)
         return images.float().mean((2, 3))
 
 
@@ -101,6 +106,57 @@ def test_what_another_folder_holds_is_taken_over(tmp_path: Path) -> None:
     assert (tmp_path / "first" / names[0]).read_bytes() == b"damaged"  # not ours to mend
 
 
+class Threads(nn.Module):
+    """Notes who looks, with how many threads of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[int, int]] = []
+        self.together = Barrier(2, timeout=60)
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.together.wait()  # passed only where two look at the same time
+        self.seen.append((get_ident(), torch.get_num_threads()))
+        return images.float().mean((2, 3))
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_every_core_looks_at_images_of_its_own(tmp_path: Path) -> None:
+    source, network = greys(tmp_path, 40), Threads()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = embed_images(source, lambda: network, CPU)
+        assert torch.get_num_threads() == 2
+        with ThreadPoolExecutor(1) as pool:  # whoever begins later has all cores again
+            assert pool.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert found.features[:, 0].tolist() == list(range(40))
+    lookers, shares = zip(*network.seen, strict=True)
+    assert len(set(lookers)) == 2 and set(shares) == {1} and get_ident() not in lookers
+
+
+class Broken(Mean):
+    """Gives up at the 22nd image."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        if bool((images == 21).any()):
+            raise RuntimeError("out of memory")
+        return super().forward(images)
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_what_was_seen_before_it_broke_is_kept(tmp_path: Path) -> None:
+    source, network = greys(tmp_path, 40), Mean()
+    cache = FeatureCache(tmp_path / "cache", "mean")
+    with pytest.raises(RuntimeError, match="out of memory"):
+        embed_images(source, Broken, CPU, cache)
+    assert len(list((tmp_path / "cache").iterdir())) == 2  # shards of ten
+    embed_images(source, lambda: network, CPU, cache)
+    assert network.seen == 20
+
+
 class Unstamped(ImageFiles):
     """Whose images nobody may ask whether they have changed."""
 
@@ -165,9 +221,9 @@ def test_no_readable_image_at_all(tmp_path: Path) -> None:
         (tmp_path / f"{i}.png").write_bytes(b"")
     found = embed_images(source, Mean, CPU)
     assert len(found.features) == 0 and len(found.unreadable) == 2
-    data = synthetic()
-    with pytest.raises(InputError, match="none of its"):
-        features_data(data, type(data.train)(found.features, data.train.labels[:0], []))
+    data = replace(synthetic(), train=Split(source, torch.tensor([0, 1]), ["0", "1"]), test=None)
+    with pytest.raises(InputError, match=r"none of its 2 images .*: empty file \(0, 1\)"):
+        embed_data(data, Mean(), 8, CPU, skip_unreadable=True)
 
 
 def test_the_truth_of_unreadable_images_goes_with_them(tmp_path: Path) -> None:

@@ -118,6 +118,10 @@ def test_of_many_classes_hit_five_are_named_and_stay_on_their_line() -> None:
     *_, told = tell_verdict(verdict, ["a\n", *"bcdefg"])
     named = ", ".join(f"{name} (3 of 5)" for name in ("a\\n", *"bcde"))
     assert told.startswith(f"more than half are removed of {named}, …: rare and hard classes")
+    copies = torch.where(labels < 5, torch.zeros(60, dtype=torch.int64), -1)  # all of a to e
+    assert hardest_hit(verdict, 7, copies) == [(5, 3, 5)]
+    *_, told = tell_verdict(verdict, "abcdefg", copies)
+    assert told.startswith("more than half are removed of f (3 of 5): ")
 
 
 def test_a_class_of_mostly_wrong_labels_is_told_of(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from oddly.engine.build import build
 from oddly.engine.config import RunConfig
 from oddly.engine.evaluate import Predictions, predict
 from oddly.engine.loop import run_config
-from oddly.engine.outcome import describe_device, make_thumbnails, verdict_table
+from oddly.engine.outcome import describe_device, describe_verdict, make_thumbnails, verdict_table
 from oddly.records import Run
 
 COLUMNS = [
@@ -160,7 +160,7 @@ def test_verdict_table_by_hand() -> None:
     table = verdict_table(vouched, verdict, predictions).to_arrow().to_pydict()
     assert table["keep"] == [True] * 4 and verdict.keep.tolist() == [True, False, True, True]
     assert table["reason"] == [None, "decided by a person", None, "decided by a person"]
-    both = replace(vouched, contradicted=torch.tensor([True, True, False, False]))
+    both = replace(vouched, pictures=torch.tensor([0, 0, -1, -1]))
     table = verdict_table(both, verdict, predictions).to_arrow().to_pydict()
     assert table["keep"] == [False, True, True, True]
     assert table["reason"][:2] == ["same picture, another label", "decided by a person"]
@@ -169,3 +169,28 @@ def test_verdict_table_by_hand() -> None:
 def test_describe_device() -> None:
     described: dict[str, Any] = describe_device(torch.device("cpu"))
     assert described["device"] == "cpu" and described["threads"] >= 1 and described["device_name"]
+
+
+def test_of_few_images_the_contrast_is_told_only_where_a_doubt_quotes_it() -> None:
+    def describe(examples: int, contrast: float) -> dict[str, Any]:
+        keep = torch.ones(examples, dtype=torch.bool)
+        verdict = Verdict(
+            keep=keep,
+            scores=torch.zeros(examples),
+            losses=torch.zeros(examples),
+            labels=torch.zeros(examples, dtype=torch.int64),
+            threshold=1.5,
+            percentile=10.0,
+            epoch=3,
+            counterfactual=Counterfactual.from_losses(torch.ones(4), "sentinels"),
+            noise_rate=(0.1, 0.0, 0.2),
+            contrast=contrast,
+            contrast_needed=8.5,
+        )
+        return describe_verdict(verdict, ["a", "b"])
+
+    few, doubted = describe(100, 20.0), describe(100, 3.0)
+    assert few["contrast"] is None and few["doubt"] is None
+    assert doubted["contrast"] == 3.0 and "(contrast 3.00" in doubted["doubt"]
+    assert few["estimated_noise"] is doubted["estimated_noise"] is None
+    assert describe(300, 20.0)["contrast"] == 20.0

@@ -183,17 +183,21 @@ def test_what_a_person_decided_stays_in_training() -> None:
 
 
 def test_no_picture_under_two_labels_stays_in_training() -> None:
-    """3 and 5 are one picture; of 6 and 7 somebody vouches for 7. The verdict is as without."""
+    """3 and 5 are one picture; of 6 and 7 somebody vouches for 7. The verdict is as without.
+
+    8, 11 and 12 are one too, and 12 is outvoted; of 0 and 2 the former is removed anyway.
+    """
     context = make_context()
     method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
-    context.contradicted = torch.tensor([i in (3, 5, 6, 7) for i in range(N)])
+    pictures = {3: 0, 5: 0, 6: 1, 7: 1, 8: 2, 11: 2, 12: 2, 0: 3, 2: 3}
+    context.pictures = torch.tensor([pictures.get(i, -1) for i in range(N)])
     context.decided = torch.arange(N) == 7
     method.setup(context)
     run(method, context, 1)
     assert len(context.sampler) == N
     run(method, context, 1)
     assert method.verdict is not None and method.verdict.removed.tolist() == [0]
-    left = sorted(set(range(N)) - {0, 3, 5, 6})
+    left = sorted(set(range(N)) - {0, 3, 5, 6, 12})
     assert sorted(context.sampler) == left
     method.begin_stage(context)
     assert sorted(context.sampler) == left
@@ -203,12 +207,13 @@ def test_a_class_of_nothing_but_such_pictures_stays_in_training() -> None:
     context, labels = make_context(), make_batch().labels
     method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
     method.setup(context)
-    context.contradicted = labels == 1
+    context.pictures, context.decided = torch.arange(N) // 3, labels == 2  # 4 and 5, …
+    context.pictures[labels == 0] = -1
     run(method, context, 2)
     assert method.verdict is not None and method.verdict.removed.tolist() == [0]
     assert sorted(context.sampler) == list(range(1, N))
     one, *others = (labels == 1).nonzero().flatten()[1:].tolist()  # 0 is removed
-    context.contradicted[one] = False
+    context.pictures[one] = -1
     method.leave_copies(context)
     assert not set(others) & set(context.sampler) and one in set(context.sampler)
 
@@ -216,7 +221,7 @@ def test_a_class_of_nothing_but_such_pictures_stays_in_training() -> None:
 def test_where_nearly_every_picture_has_two_labels_training_goes_on() -> None:
     context = make_context()
     method = ODD(prune_after=2, counterfactual="weights", percentile=10.0)
-    context.contradicted = torch.arange(N) > 3
+    context.pictures = torch.where(torch.arange(N) > 3, torch.arange(N) // 2, -1)
     method.setup(context)
     run(method, context, 2)
     assert sorted(context.sampler) == list(range(1, N))

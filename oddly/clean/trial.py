@@ -1,0 +1,98 @@
+"""Small images: which of two networks tells wrong labels better, tried on some of them.
+
+A network for photographs knows little of small drawings, a small network from scratch learns
+little from few small photographs. No header says which they are. To the former drawings are much
+alike; where they are, the contrast of either's verdict decides (docs/clean.md, "Small images").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from oddly.clean.look import look
+from oddly.clean.settings import NETWORKS, SMALL, TINY, Tried, choose
+from oddly.clean.survey import Survey
+from oddly.data.base import LabelledData, Split
+from oddly.data.labels import replace_labels
+from oddly.data.source import ImageSource
+from oddly.engine.embed import Progress, is_centred
+from oddly.engine.loop import run_config
+from oddly.engine.outcome import MEASURED_FROM
+from oddly.errors import InputError
+
+MANY = 2_000  # images: from here on the network for photographs does well on drawings too
+TRIED = 600  # images at most
+SEED = 0x7A1
+NAMES_ONE = ("model", "backbone", "weights", "fine_tune")
+
+
+def is_wanted(found: Survey, asked: Mapping[str, Any]) -> bool:
+    """Whether the images are small, and few, and nobody has named a network or another method."""
+    if any(asked.get(name) for name in NAMES_ONE) or asked.get("method") not in (None, "odd"):
+        return False
+    if asked.get("settings", {}).get("counterfactual") not in (None, "sentinels"):
+        return False  # from others follows no contrast
+    small = found.short_side is not None and TINY <= found.short_side < SMALL
+    return small and MEASURED_FROM <= found.images < MANY
+
+
+def try_both(
+    source: str,
+    listed: LabelledData,
+    found: Survey,
+    asked: Mapping[str, Any],
+    device: torch.device,
+    progress: Progress | None = None,
+) -> Tried | None:
+    """What either network makes of the same images; None where that says nothing."""
+    some = take_some(under_labels(listed, asked.get("labels")))
+    found = replace(found, images=len(some.train))
+
+    def judge(network: Mapping[str, Any]) -> tuple[float, LabelledData] | None:
+        try:
+            config, _ = choose(source, found, {**asked, **network}, device.type)
+            with TemporaryDirectory() as folder:
+                data = look(some, config, Path(folder), device, progress).data
+                unlabelled = replace(config, labels=None)  # the labels are there already
+                contrast = run_config(unlabelled, Path(folder) / "run", data).summary["contrast"]
+        except InputError:  # options that it does not take, images of which hardly any can be read
+            return None
+        return None if contrast is None or len(data.train) < MEASURED_FROM else (contrast, data)
+
+    if (frozen := judge(NETWORKS["frozen"])) is None:
+        return None
+    features = frozen[1].train.images
+    if not isinstance(features, torch.Tensor) or not is_centred(features):
+        return Tried(len(some.train), frozen[0])
+    scratch = judge(NETWORKS["scratch"])
+    return scratch and Tried(len(some.train), frozen[0], scratch[0])
+
+
+def under_labels(listed: LabelledData, table: str | None) -> LabelledData:
+    """Listed images under the labels of a table, without those that it removes."""
+    if table is None:
+        return listed
+    train, images = listed.train, listed.train.images
+    assert isinstance(images, ImageSource)
+    numbers = torch.arange(len(train)).view(-1, 1, 1, 1)
+    given = replace_labels(replace(listed, train=replace(train, images=numbers)), Path(table)).train
+    assert isinstance(given.images, torch.Tensor)
+    places = given.images.flatten().tolist()
+    return replace(listed, train=Split(images.subset(places), given.labels, given.ids))
+
+
+def take_some(listed: LabelledData, number: int = TRIED) -> LabelledData:
+    """At most so many of the images, the same ones each time."""
+    train, images = listed.train, listed.train.images
+    assert isinstance(images, ImageSource)
+    draw = torch.Generator().manual_seed(SEED)
+    places = torch.randperm(len(train), generator=draw)[:number].sort().values
+    chosen = places.tolist()
+    ids = [train.ids[i] for i in chosen]
+    return replace(listed, train=Split(images.subset(chosen), train.labels[places], ids))
