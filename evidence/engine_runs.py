@@ -15,7 +15,7 @@ from torch import Tensor
 
 from evidence.features import Features
 from evidence.heads import hidden_head
-from oddly.core import Verdict, denoiser
+from oddly.core import Verdict, denoiser, judging
 from oddly.core.judging import judge_by_sentinels
 from oddly.core.sentinels import Scored
 from oddly.data.base import LabelledData, Split
@@ -49,6 +49,11 @@ def judge(data: LabelledData, percentile: float | None, **asked: Any) -> Judged:
     raise InputError(f"{data.name}: no verdict within {parts.config.epochs} epochs")
 
 
+def calling_nothing() -> AbstractContextManager[Any]:
+    """Without the look for classes called another, which came last: for tables of other rules."""
+    return mock.patch.object(judging, "find_called", return_value=())
+
+
 def judge_twice(
     data: LabelledData, stand_in: AbstractContextManager[Any], **asked: Any
 ) -> tuple[Judged, Verdict]:
@@ -67,11 +72,13 @@ def judge_twice(
     return judged, other
 
 
-def labelled(name: str, images: Tensor, given: Tensor, true: Tensor, **more: Any) -> LabelledData:
-    """Ten classes, no test set."""
+def labelled(
+    name: str, images: Tensor, given: Tensor, true: Tensor, *, classes: int = 10, **more: Any
+) -> LabelledData:
+    """Without a test set."""
     return LabelledData(
         name=name,
-        class_names=[str(k) for k in range(10)],
+        class_names=[str(k) for k in range(classes)],
         train=Split(images, given, [str(place) for place in range(len(given))]),
         test=None,
         true_labels=true,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evidence.again import Cells, Row, Table, main, make, options
-from evidence.engine_runs import judge_twice
+from evidence.engine_runs import calling_nothing, judge_twice
 from evidence.features import NOISE_SEED, Features
 from evidence.figures import best_f1, rounded, side_by_side
 from evidence.labels import Labels
@@ -107,7 +107,8 @@ def cells(loads: Loads) -> Cells:
 
 def run() -> None:
     args = with_data_dir(options(__doc__)).parse_args()
-    make(Table("one_way.json", "rows"), cells(loads_from(args)), args)
+    with calling_nothing():
+        make(Table("one_way.json", "rows"), cells(loads_from(args)), args)
 
 
 if __name__ == "__main__":

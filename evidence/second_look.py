@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from evidence.again import Cells, Row, Table, main, make, options
+from evidence.engine_runs import calling_nothing
 from evidence.features import Features
 from evidence.figures import figures, rounded
 from evidence.heads import HIDDEN_EPOCHS, hidden_head, train_denoised
@@ -111,7 +112,8 @@ def cells(loads: Loads) -> Cells:
 
 def run() -> None:
     args = with_data_dir(options(__doc__)).parse_args()
-    make(Table("second_look_features.json", "cases"), cells(loads_from(args)), args)
+    with calling_nothing():
+        make(Table("second_look_features.json", "cases"), cells(loads_from(args)), args)
 
 
 if __name__ == "__main__":

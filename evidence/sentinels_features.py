@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 from evidence.again import Cells, Row, Table, main, make, options
+from evidence.engine_runs import calling_nothing
 from evidence.figures import figures, rounded
 from evidence.recorded_cases import CHOSEN, HELD_OUT, Case, Loads, loads_from, with_data_dir
 from evidence.recordings import Recording
@@ -54,7 +55,8 @@ def run() -> None:
     chosen = args.cases == "chosen"
     file = "25_epochs" if chosen else "held_out"
     work = cells(CHOSEN if chosen else HELD_OUT, chosen, loads_from(args))
-    make(Table(f"sentinels_features_{file}.json", "cases"), work, args)
+    with calling_nothing():
+        make(Table(f"sentinels_features_{file}.json", "cases"), work, args)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from evidence.again import Cells, Row, Table, main, make, options
-from evidence.engine_runs import judge_twice
+from evidence.engine_runs import calling_nothing, judge_twice
 from evidence.figures import best_f1, rounded, side_by_side
 from evidence.small_trainings import RESNET, SCRATCH, WRN
 from oddly.core import cut, judging
@@ -51,7 +51,8 @@ def stay(ordered: Tensor, threshold: float, height: float) -> float:
 
 def make_row(kind: str, rate: int, network: str, seed: int) -> Row:
     no_valley = mock.patch.object(cut, "lower_into_valley", stay)
-    with mock.patch.object(judging, "find_one_way", return_value=()):
+    no_rule = mock.patch.object(judging, "find_one_way", return_value=())
+    with no_rule, calling_nothing():
         data, asked = load(kind, rate, seed), NETWORKS[network]
         judged, without = judge_twice(data, no_valley, seed=seed, **asked)
     verdict, wrong, _ = judged

@@ -85,18 +85,26 @@ def test_random_labels() -> None:
 def test_labels_that_look_alike() -> None:
     alike = {folder: of(folder, "alike30") for folder in FOLDERS}
     behind = [f for f, run in alike.items() if run["oddly"]["f1"] < run["cleanlab"]["f1"]]
-    assert behind == [folder for folder in FOLDERS if folder != "clip art"]
-    assert "on four folders of five" in SECTION
+    assert behind == ["leaves", "sketches"]
+    assert "above cleanlab's on clothing, hands and clip art and below it on leaves" in SECTION
+    better = [
+        folder
+        for folder, run in alike.items()
+        if run["oddly"]["average_precision"] > run["cleanlab"]["average_precision"]
+    ]
+    assert len(better) == 4 and "rank better than its own on four" in SECTION
 
     def ranks(who: str) -> str:
         order = ("clothing", "leaves", "sketches", "hands", "clip art")
         precision = [short(alike[folder][who]["average_precision"]) for folder in order]
         return f"{', '.join(precision[:-1])} and {precision[-1]}"
 
-    assert f"(average precision {ranks('oddly')}; its own {ranks('cleanlab')})" in SECTION
+    named = "on clothing, leaves, sketches, hands and clip art"
+    said = f"(average precision {ranks('oddly')} {named}; its own {ranks('cleanlab')})"
+    assert said in SECTION
     f1 = sorted(f"{run['oddly']['f1']:.2f}".lstrip("0") for run in alike.values())
     page = " ".join((ROOT / "docs/default.md").read_text(encoding="utf-8").split())
-    assert f"folders: F1 {f1[0]} to {f1[-1]}, below cleanlab's on four" in page
+    assert f"folders: F1 {f1[0]} to {f1[-1]}, below cleanlab's on two" in page
 
 
 def test_hard_folders() -> None:
@@ -116,8 +124,7 @@ def test_hard_folders() -> None:
 
 def test_how_often_the_interval_held() -> None:
     missed = {(run["folder"], run["labels"]): run for run in NOISY if not held(run)}
-    assert len(NOISY) == 20 and "in 18 of the 20 runs" in SECTION and len(missed) == 2
-    leaves, hands = missed["leaves", "uniform40"], missed["hands", "alike30"]
-    low, high = leaves["estimated_noise"][0], hands["estimated_noise"][2]
+    assert len(NOISY) == 20 and "in 19 of the 20 runs" in SECTION and len(missed) == 1
+    leaves = missed["leaves", "uniform40"]
+    low = leaves["estimated_noise"][0]
     assert f"begins at {percent(low)} where {percent(leaves['wrong'])} were replaced" in SECTION
-    assert f"ends at {percent(high)} where {percent(hands['wrong'])} were" in SECTION

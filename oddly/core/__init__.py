@@ -1,7 +1,7 @@
 """The algorithm.
 
 Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
-warn, cut, learnt, sentinels, percentile, confusion, one_way, wrong_label, verdict, judging,
+warn, cut, learnt, sentinels, percentile, confusion, one_way, called, wrong_label, verdict, judging,
 stopwatch, denoiser, loader, copies.
 """
 

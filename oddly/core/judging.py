@@ -9,11 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from oddly.core.called import find_called, halve
 from oddly.core.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.cut import cut_by_sentinels, known_in_order
-from oddly.core.learnt import NOTHING, contrast, contrast_needed, trust
-from oddly.core.one_way import condemn_, find_levels, find_one_way
+from oddly.core.learnt import NOTHING, SURE, contrast, contrast_needed, trust
+from oddly.core.one_way import condemn_, find_levels, find_one_way, share_held, share_wrong
 from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import Scored, check_observed
@@ -100,6 +101,7 @@ class Cut(NamedTuple):
     counterfactual: Counterfactual
     noise_rate: tuple[float, float, float]
     one_way: tuple[tuple[int, int], ...]
+    called: tuple[tuple[int, int], ...]
 
 
 def _cut_(
@@ -115,7 +117,11 @@ def _cut_(
     believed, named = trust(learnt, needed), percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
     one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
-    levels = find_levels(examples, one_way, num_classes) if one_way else None  # before any shift
+    alone = ours and not one_way and learnt >= SURE  # less tells of most classes, not of each
+    called = find_called(examples, num_classes) if alone else ()
+    ruled, levels = one_way or called, None
+    if ruled:  # before any shift
+        levels = (find_levels if one_way else halve)(examples, ruled, num_classes)
     usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
     shifts = find_shifts(examples, sentinels, usual, num_classes)
     shifted = sentinels.scores + look_up(shifts, sentinels)
@@ -130,9 +136,11 @@ def _cut_(
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))
     if levels is not None:
-        rate, most = condemn_(examples, one_way, levels, shifts, threshold)
+        held = share_held(examples, one_way, shifts) if one_way else None
+        raised = condemn_(examples, ruled, levels, shifts, threshold)
+        rate, most = share_wrong(examples, raised, threshold, held)
         rates = rate, min(rate, rates[1]), max(rates[2], most)
-    return Cut(threshold, percentile, random, rates, one_way)
+    return Cut(threshold, percentile, random, rates, one_way, called)
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:

@@ -134,28 +134,39 @@ def condemn_(
     levels: Tensor,
     shifts: Tensor,
     threshold: float,
-) -> tuple[float, float]:
+) -> Tensor:
     """Raise these pairs' scores in place, so that what was at its level reaches the threshold.
 
-    `shifts` (K, K) is what was added to scores before, by label and rival. Returns the share of
-    examples that reach the threshold now, and the most that may be wrong: with all others of these
-    pairs, since the network has learnt the rule as well, or with as many more as no pair can hold.
+    `shifts` (K, K) is what was added to scores before, by label and rival. Returns how far each
+    pair was raised (K, K).
     """
-    held = _share_held(examples, pairs, shifts)
     labels, rivals = torch.tensor(pairs).T
     raised = torch.zeros_like(shifts)
     raised[labels, rivals] = (threshold - levels - shifts[labels, rivals]).clamp(min=0)
     shift_(examples, raised)
+    return raised
+
+
+def share_wrong(
+    examples: Scored, raised: Tensor, threshold: float, held: float | None
+) -> tuple[float, float]:
+    """The share of examples that reach the threshold now, and the most that may be wrong.
+
+    With all others of these pairs, since the network has learnt the rule as well, or with as many
+    more as no pair can hold (`held`, None where each class was looked at by itself).
+    """
     known = probe_known(examples)
     suspected = known.scores >= threshold
     of_pairs = look_up(raised, known) > 0
     shares = (suspected, suspected | of_pairs, suspected & of_pairs)
     rate, most, ruled = (float(each.double().mean()) for each in shares)
     error = 2 * standard_error(rate, len(known.scores))
+    if held is None:
+        return rate, min(rate + error, 1.0)
     return rate, max(most, min(rate - ruled + ruled / max(held, ruled) + error, 1.0))
 
 
-def _share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor) -> float:
+def share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor) -> float:
     """Of images that went wrong by the rule, those that are in its pairs: whose class has one, and
     whose rival is their true class.
 

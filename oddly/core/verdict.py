@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from oddly.core.called import tell_called
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.learnt import LEARNT, doubt_by_size
 from oddly.core.one_way import tell_one_way
@@ -46,6 +47,8 @@ class Verdict:
     """What share of the removed was to be wrong, where somebody asked for one."""
     one_way: tuple[tuple[int, int], ...] = ()
     """Pairs of label and rival that were confused by a rule (`one_way.find_one_way`)."""
+    called: tuple[tuple[int, int], ...] = ()
+    """Such pairs where it happened to some classes only (`called.find_called`)."""
     readmitted: int = 0
     """How many were removed at first and taken back (`readmit`)."""
     contrast: float | None = None
@@ -96,10 +99,10 @@ class Verdict:
         they say nothing about random labels.
         """
         found = self.counterfactual.percentile_of(self.scores)
-        if self.one_way and self.rivals is not None:
+        if (ruled := self.one_way or self.called) and self.rivals is not None:
             number = torch.tensor([2**31, 1])  # of each pair
             pairs = torch.stack([self.labels, self.rivals], 1).long() @ number
-            found[torch.isin(pairs, torch.tensor(self.one_way) @ number)] = torch.nan
+            found[torch.isin(pairs, torch.tensor(ruled) @ number)] = torch.nan
         return found
 
     def readmit(self, index: Tensor, logits: Tensor) -> Verdict:
@@ -154,12 +157,14 @@ class Verdict:
     def cautions(self, class_names: Sequence[str] | None = None) -> list[str]:
         """What whoever trained should hear of, in a sentence each."""
         doubt = self.tell_doubt() or self.tell_out_of_reach()
-        return [told for told in (self.tell_one_way(class_names), doubt) if told]
+        return [told for told in (self.tell_by_rule(class_names), doubt) if told]
 
-    def tell_one_way(self, class_names: Sequence[str] | None = None) -> str | None:
+    def tell_by_rule(self, class_names: Sequence[str] | None = None) -> str | None:
         """That labels went wrong by a rule, with classes by their names or numbers."""
-        names = class_names or range(1 + max(map(max, self.one_way), default=-1))
-        return tell_one_way([(names[label], names[rival]) for label, rival in self.one_way])
+        pairs = self.one_way or self.called
+        names = class_names or range(1 + max(map(max, pairs), default=-1))
+        named = [(names[label], names[rival]) for label, rival in pairs]
+        return tell_one_way(named) if self.one_way else tell_called(named)
 
     def tell_doubt(self) -> str | None:
         """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""

@@ -142,11 +142,12 @@ def describe_verdict(
         names = ["threshold", "prune_after", "percentile", "counterfactual", "readmitted"]
         names += ["estimated_noise", "contrast", "doubt", "by_rule"]
         said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
-        return {**dict.fromkeys(names), "spared_classes": [], "one_way": [], **said}
+        return {**dict.fromkeys(names), "spared_classes": [], "one_way": [], "called": [], **said}
     named = {
         "spared_classes": [class_names[k] for k in verdict.spared_classes],
         "one_way": [[class_names[k] for k in pair] for pair in verdict.one_way],
-        "by_rule": verdict.tell_one_way(class_names),
+        "called": [[class_names[k] for k in pair] for pair in verdict.called],
+        "by_rule": verdict.tell_by_rule(class_names),
     }
     said = verdict.summary()
     if len(verdict.keep) < MEASURED_FROM:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 import pytest
 import torch
+from torch import Tensor
 
 from oddly.core.confusion import MOST_CLASSES
-from oddly.core.one_way import condemn_, find_levels, find_one_way
+from oddly.core.one_way import condemn_, find_levels, find_one_way, share_held, share_wrong
 from oddly.core.sentinels import Scored
 from tests.core.groups import Group, scored
 
@@ -211,9 +212,7 @@ def test_it_stops_where_right_labels_make_a_hill_of_their_own() -> None:
 
 def test_such_a_pair_reaches_the_threshold_from_that_level_on() -> None:
     examples = scored((500, *one) for one in ((0, 1, 1.5), (0, 1, 0.5), (0, 1, 0.4), (1, 0, 1.5)))
-    shares = condemn_(
-        examples, ((0, 1),), torch.zeros(1), torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0
-    )
+    shares = condemn(examples, [(0, 1)], torch.tensor([[0.0, 0.5], [0.5, 0.0]]), 2.0)
     assert shares == (0.5, 0.75)  # two reach it, and all of the pair are suspicious
     assert examples.scores[::500].tolist() == pytest.approx([3.0, 2.0, 1.9, 1.5])
     lower = Scored(*map(torch.tensor, ([0.1, 0.0], [0, 0], [1, 1])))
@@ -239,7 +238,7 @@ def test_scores_that_were_shifted_are_beyond_their_rival_by_what_they_were() -> 
     groups += [(8_000, k, (k + 2) % 5, 1.0) for k in range(5)]
     pairs = [(k, (k - 1) % 5) for k in range(5)]
     shifts = torch.full((5, 5), 2.0)
-    found, most = condemn_(scored(groups), pairs, torch.zeros(5), shifts, 2.1)
+    found, most = condemn(scored(groups), pairs, shifts, 2.1)
     assert (found, most) == pytest.approx((0.2, 0.3 + error(0.2)))
 
 
@@ -249,13 +248,28 @@ def test_no_more_than_all_may_be_wrong() -> None:
     assert most_of(groups)[1] == 1.0
 
 
-def error(share: float) -> float:
-    return 2 * math.sqrt(share * (1 - share) / 50_000)
+def error(share: float, count: int = 50_000) -> float:
+    return 2 * math.sqrt(share * (1 - share) / count)
+
+
+def test_where_each_class_was_looked_at_chance_alone_is_added() -> None:
+    examples = scored([(500, 0, 1, 0.5), (500, 0, 1, -0.5), (1_000, 1, 0, -3.0)])
+    raised = condemn_(examples, [(0, 1)], torch.zeros(1), torch.zeros(2, 2), 2.0)
+    found, most = share_wrong(examples, raised, 2.0, None)
+    assert (found, most) == pytest.approx((0.25, 0.25 + error(0.25, 2_000)))
 
 
 def most_of(groups: list[Group], pairs: int = 5) -> tuple[float, float]:
     ruled = [(k, (k - 1) % 5) for k in range(pairs)]
-    return condemn_(scored(groups), ruled, torch.zeros(pairs), torch.zeros(5, 5), 2.0)
+    return condemn(scored(groups), ruled, torch.zeros(5, 5), 2.0)
+
+
+def condemn(
+    examples: Scored, pairs: list[tuple[int, int]], shifts: Tensor, threshold: float
+) -> tuple[float, float]:
+    held = share_held(examples, pairs, shifts)
+    raised = condemn_(examples, pairs, torch.zeros(len(pairs)), shifts, threshold)
+    return share_wrong(examples, raised, threshold, held)
 
 
 def test_what_lay_above_it_already_is_not_lowered() -> None:
