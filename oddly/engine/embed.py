@@ -48,7 +48,7 @@ def embed_images(
     """
     cache = cache or FeatureCache(None, "")
     parts: list[tuple[int, Embedded]] = []
-    with _threads(device) as pool:
+    with _threads() as pool:
         looker = Looker(source, load_backbone, device, pool)
         for places, name, found in _begin_ahead(source, cache, looker):
             if isinstance(found, Embedded):
@@ -90,12 +90,10 @@ class Looker:
         device: torch.device,
         pool: ThreadPoolExecutor,
     ) -> None:
-        self.source, self.load_backbone, self.device, self.pool = (
-            source,
-            load_backbone,
-            device,
-            pool,
-        )
+        self.source = source
+        self.load_backbone = load_backbone
+        self.device = device
+        self.pool = pool
         self.on_cpu = device.type == "cpu"
         self.backbone: nn.Module | None = None
 
@@ -141,7 +139,7 @@ class Looker:
 
 
 @contextmanager
-def _threads(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+def _threads() -> Iterator[ThreadPoolExecutor]:
     """One for each core that PyTorch uses, and to each of them its part of these."""
     cores = torch.get_num_threads()
     count = min(THREADS, cores)
