@@ -76,14 +76,11 @@ def rank(verdicts: pd.DataFrame, run: Run) -> pd.DataFrame:
     As `oddly review` shows them.
     """
     groups = {name: twin.group for name, twin in read_twins(run.path).items()}
-    keys: dict[str, Any] = {
-        "surest": ~has_reason(verdicts, SAME_PICTURE),
-        "group": verdicts.id.astype(str).map(groups).astype("float64"),  # none comes last
-    }
-    ranked = verdicts.assign(**keys).sort_values(
-        ["keep", *keys, "score"], ascending=[True, True, True, False], kind="stable"
+    group = verdicts.id.astype(str).map(groups).astype("float64")  # none comes last
+    ranked = verdicts.assign(group=group).sort_values(
+        ["keep", "group", "score"], ascending=[True, True, False], kind="stable"
     )
-    return ranked.drop(columns=list(keys))
+    return ranked.drop(columns="group")
 
 
 def summarise(run: Run) -> Findings:

@@ -61,8 +61,10 @@ def store_pictures(run: Run, source: ImageSource) -> None:
     """Small pictures of images that are rows of a dataset: pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
     pictures = group_twins(run.path, run.verdicts["id"].tolist())
+    suspects, kept = choose_pictured(keep, scores, pictures)
+    copies = np.flatnonzero((pictures > 0) & np.isin(pictures, pictures[suspects]))
     small: dict[int, bytes] = {}
-    for place in map(int, np.concatenate(choose_pictured(keep, scores, pictures))):
+    for place in map(int, np.unique(np.concatenate([suspects, kept, copies]))):
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))

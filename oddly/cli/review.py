@@ -57,7 +57,7 @@ def review(
         progress = session.progress()
         left = progress.total - progress.decided - progress.skipped
         remark(
-            f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept."
+            f"{progress.total:,} to look at, {left:,} still open. Ctrl-C ends; decisions are kept."
         )
         if note := session.about_pictures():
             remark(note)
@@ -87,7 +87,7 @@ def apply(
 ) -> None:
     """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
     from oddly.records import Run, about_formulas
-    from oddly.review.apply import read_outcome, write_labels
+    from oddly.review.apply import about_copies, read_outcome, write_labels
 
     opened = Run(run)
     outcome = read_outcome(opened, decisions)
@@ -98,6 +98,8 @@ def apply(
     say(f"labels  {table}")
     if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
         say(f"use     {shlex.join(_use_again(opened, table))}")
+    if torn := about_copies(opened, outcome):
+        say(torn)
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)
     names = {*outcome.labels, *outcome.labels.values(), *outcome.removed}
