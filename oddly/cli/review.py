@@ -140,6 +140,8 @@ def _free_folder(used: Path) -> Path:
 
 def _options(run: Run, command: str) -> Iterator[str]:
     """What the run was made with, as far as the command has an option for it."""
+    from oddly.records import count_unread
+
     config = run.config
     made_with = {**config, **(config.get("settings") or {})}
     if command == "clean":  # the settings that it chose by itself it will choose again
@@ -147,7 +149,8 @@ def _options(run: Run, command: str) -> Iterator[str]:
         if config.get("tried"):  # but for a network that was tried: it need not be tried again
             network = "backbone" if config.get("backbone") else "model"
             made_with[network] = config.get(network)
-    made_with["skip_unreadable"] = config.get("skip_unreadable") or _has_unreadable(run)
+    # perhaps images were left out only when the run went on
+    made_with["skip_unreadable"] = config.get("skip_unreadable") or any(count_unread(run.path))
     for option in _parameters(command):
         value = made_with.get(option.name)
         if option.name in NOT_AGAIN or value is None or value == option.default:
@@ -179,12 +182,6 @@ def _parameters(command: str) -> Sequence[Any]:
     """What a command of ours can be told."""
     group: Any = typer.main.get_command(app)
     return list(group.commands[command].params)
-
-
-def _has_unreadable(run: Run) -> bool:
-    """Whether images were left out, perhaps only when the run went on."""
-    listed = run.path / "unreadable.csv"
-    return listed.exists() and len(listed.read_text("utf-8").splitlines()) > 1
 
 
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:

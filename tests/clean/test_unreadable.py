@@ -42,6 +42,8 @@ def test_the_same_command_with_consent_goes_on(photos: Path, tmp_path: Path) -> 
     write_pictures(tmp_path / "others", 4)
     with pytest.raises(InputError, match="unfinished run"):
         oddly.clean(tmp_path / "others", out, skip_unreadable=True, **QUICK)
+    listed = out / "unreadable.csv"
+    listed.write_text(listed.read_text("utf-8"), "utf-16")  # as a spreadsheet may save it
     run = oddly.clean(photos, out, skip_unreadable=True, **QUICK)
     assert len(run.verdicts) == 34 and run.is_done
     with pytest.raises(InputError, match="finished run"):

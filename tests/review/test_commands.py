@@ -159,6 +159,7 @@ def test_the_next_cleaning_can_be_pasted(
     assert oddly("clean", "photos", *quick)[0] == 2
     out = "runs/photos-clean"
     assert oddly("clean", "--resume", "--skip-unreadable", "--out", out)[0] == 0
+    Path(out, "unreadable.csv").write_bytes("id,reason\nré.png,torn\n".encode("latin-1"))
     session = Session(Run(Path(out)), top=1)
     session.decide(0, "keep", None, 0)
     session.decisions.close()
