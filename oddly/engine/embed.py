@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from oddly.data.base import LabelledData, Recipe, Split
-from oddly.data.files import Unread, about_unreadable, none_readable, without
+from oddly.data.files import Unread, about_size, about_unreadable, none_readable, without
 from oddly.data.images import digest
 from oddly.data.source import ImageSource, ImageTensor
 from oddly.engine.feature_cache import Embedded, FeatureCache
@@ -184,12 +184,14 @@ def embed_data(
         done += len(split)
     if not len(made[0]):
         raise none_readable(data.name, bad[: len(data.train)])
-    notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
+    size_note = about_size(data.train.images, image_size, from_scratch=False)
+    notes = (*data.notes, *size_note, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
     left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # and the truth of these
     return replace(
         features_data(data, made[0], test),
         notes=notes,
+        unread=[id for id, _ in bad],
         true_labels=left.true_labels,
         decided=left.decided,
         pictures=left.pictures,

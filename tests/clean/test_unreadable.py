@@ -66,3 +66,18 @@ def test_where_none_can_be_read_the_reasons_are_told(
         InputError, match=r"none of its 36 training .*: not an image \(blue/.*, …\)$"
     ):
         oddly.train(photos, tmp_path / "trained", epochs=1, device="cpu")
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_table_of_all_labels_may_name_what_cannot_be_read(
+    frozen: bool, photos: Path, tmp_path: Path, tiny_weights: Path
+) -> None:
+    files = sorted(photos.rglob("*.png"))
+    rows = [f"{file.relative_to(photos)},{file.parent.name}" for file in files]
+    (tmp_path / "labels.csv").write_text("\n".join(["id,label", *rows, ""]))
+    spoil(photos, 1)
+    backbone = {"backbone": "test_efficientnet", "weights": str(tiny_weights), "image_size": 32}
+    options = {**(backbone if frozen else QUICK), "labels": str(tmp_path / "labels.csv")}
+    run = oddly.clean(photos, tmp_path / "run", skip_unreadable=True, **options)
+    assert run.is_done and len(run.verdicts) == 35
+    oddly.train(photos, tmp_path / "trained", skip_unreadable=True, **{**options, "epochs": 3})
