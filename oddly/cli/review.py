@@ -185,6 +185,18 @@ def _parameters(command: str) -> Sequence[Any]:
 
 
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
+    from oddly.clean.leave import check_copy_to, copy_rows, describe_copy, holds_rows
+    from oddly.review.apply import list_kept
+
+    if not holds_rows(run):
+        _copy_files(run, outcome, destination, images)
+        return
+    check_copy_to(destination, str(run.find_path(str(run.config["data"]))))
+    copied = copy_rows(destination, list_kept(run, outcome))
+    say(f"copy    {describe_copy(run, destination, copied)}")
+
+
+def _copy_files(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
     from rich.progress import Progress
 
     from oddly.copying import about_missing

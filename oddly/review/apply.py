@@ -49,15 +49,23 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
     return Outcome(labels, [each.id for each in standing if each.action == "remove"], counts)
 
 
+def list_kept(run: Run, outcome: Outcome) -> dict[str, str]:
+    """The label of every example that is not removed, by its id."""
+    table = read_table(run.path / "verdicts.parquet", ["id", "given_name"])
+    rows, removed = (
+        zip(*(column.to_pylist() for column in table), strict=True),
+        set(outcome.removed),
+    )
+    return {id: outcome.labels.get(id, given) for id, given in rows if id not in removed}
+
+
 def about_copies(run: Run, outcome: Outcome) -> str | None:
     """How many pictures still bear two labels under these decisions; None where none does."""
     labels: dict[int, set[str]] = defaultdict(set)
-    removed = set(outcome.removed)
     if twins := read_twins(run.path):
-        table = read_table(run.path / "verdicts.parquet", ["id", "given_name"])
-        for id, given in zip(table["id"].to_pylist(), table["given_name"].to_pylist(), strict=True):
-            if id in twins and id not in removed:
-                labels[twins[id].group].add(outcome.labels.get(id, given))
+        for id, label in list_kept(run, outcome).items():
+            if id in twins:
+                labels[twins[id].group].add(label)
     if not (torn := sum(len(borne) > 1 for borne in labels.values())):
         return None
     bear = "bears" if torn == 1 else "bear"
