@@ -39,12 +39,11 @@ def heed_interrupts() -> None:
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
     """`python -m oddly …` as a process of its own, which heeds Ctrl-C."""
-    options.setdefault("preexec_fn", heed_interrupts)
+    options = {"preexec_fn": heed_interrupts, "stdout": subprocess.PIPE, **options}
     return subprocess.Popen(
         [sys.executable, "-m", "oddly", *map(str, arguments)],
         cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         **options,

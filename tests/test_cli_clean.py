@@ -176,3 +176,31 @@ def test_findings_are_printed_though_an_export_fails(
     assert last.startswith(
         "oddly: not written: --export cleanlab: no space left on device: issues.csv ("
     )
+
+
+@pytest.mark.parametrize("json", [False, True])
+def test_a_closed_pipe_costs_no_copy_and_no_export(tmp_path: Path, json: bool) -> None:
+    write_pictures(tmp_path / "photos", 12)
+    out, copy = tmp_path / "run", tmp_path / "copy"
+    wanted = ("--copy-to", copy, "--export", "ids", *["--json"] * json)
+    process = start("clean", tmp_path / "photos", "--out", out, *QUICK, *wanted)
+    assert process.stdout and process.stderr
+    process.stdout.close()  # as by `| head -0`
+    progress = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(60) and "Traceback" not in progress
+    assert progress.count("written: ") == 2
+    assert (out / "suspects.txt").exists() and list(copy.rglob("*.png"))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no /dev/full")
+def test_findings_that_cannot_be_printed_blame_no_run_folder(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 12)
+    out, copy = tmp_path / "run", tmp_path / "copy"
+    with open("/dev/full", "w") as full:
+        process = start(
+            *("clean", tmp_path / "photos", "--out", out, *QUICK, "--copy-to", copy), stdout=full
+        )
+        _, progress = process.communicate(timeout=60)
+    assert process.returncode and list(copy.rglob("*.png"))
+    assert "oddly: No space left on device\n" in progress

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from oddly.cli.app import remark, say
 from oddly.errors import shown
 from tests.clean.conftest import write_pictures
 from tests.command import Command
@@ -41,6 +42,13 @@ def test_a_name_stays_on_its_line_and_keeps_what_can_be_shown() -> None:
     assert shown("plüne → 2") == "plüne → 2"
     assert shown(TITLE) == r"pl\x1b]0;PWNED\x07\x1b[31mane"
     assert shown(TURNED) == r"gnp.\u202eegnaro" and shown("a\tb\r\nc") == r"a\tb\r\nc"
+
+
+def test_what_looks_like_an_emoji_is_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    for tell in (say, remark):
+        tell("a:smile:b [bold]")
+    told = capsys.readouterr()
+    assert told.out == told.err == "a:smile:b [bold]\n"
 
 
 def refuse_orders(told: str) -> None:

@@ -58,10 +58,10 @@ def test_what_the_network_from_scratch_gains() -> None:
 
 
 def test_the_numbers_are_those_of_the_code() -> None:
-    few = f"from {MEASURED_FROM} to {trial.MANY:,} images of {TINY} to {SMALL - 1} pixels"
+    few = f"from {MEASURED_FROM} to {trial.MANY - 1:,} images of {TINY} to {SMALL - 1} pixels"
     assert few in SECTION and f"are tried on {trial.TRIED} of them" in SECTION
     assert ENOUGH == 0.75 and "at least three quarters of the other's" in SECTION
-    small = f"Where {MEASURED_FROM} to {trial.MANY:,} images have {TINY} to {SMALL - 1} pixels"
+    small = f"Where {MEASURED_FROM} to {trial.MANY - 1:,} images have {TINY} to {SMALL - 1} pixels"
     assert small in " ".join(PAGE.split())
 
 

@@ -43,7 +43,7 @@ from oddly.engine.resume import resumed_config
 from oddly.engine.whereabouts import locate, name_after
 from oddly.errors import InputError, count, first_line
 from oddly.methods import build_method, read_settings
-from oddly.records import Run, RunWriter, check_free, environment, writing
+from oddly.records import Run, RunWriter, check_free, count_unread, environment, writing
 from oddly.report import write_report
 
 LEFT = ("verdicts.csv", "unreadable.csv", "duplicates.csv", "report.html")
@@ -174,10 +174,10 @@ def _begin(
     config, choices = choose(source, found, asked, _name_device(device))
     check_early(config, listed)
     check_free(folder, overwrite)
-    if trial.is_wanted(found, asked):
-        watcher.note("small images: two networks are tried on some of them")
+    if some := trial.choose_some(listed, found, asked):
+        watcher.note("small images: one network or two are tried on some of them")
         try:
-            tried = trial.try_both(source, listed, found, asked, device, watcher.reading)
+            tried = trial.try_both(source, some, found, asked, device, watcher.reading)
         finally:
             watcher.end()
         config, choices = choose(source, found, asked, _name_device(device), tried)
@@ -225,8 +225,7 @@ def _resumed(
 
 def _asks_for_consent(folder: Path, path: str | Path | None, options: Mapping[str, Any]) -> bool:
     """Whether the same was asked for before, and stopped at images that cannot be read."""
-    listed = folder / "unreadable.csv"
-    if not listed.exists() or len(listed.read_text("utf-8").splitlines()) < 2:
+    if not any(count_unread(folder)):
         return False
     with suppress(InputError):
         run = Run(folder)

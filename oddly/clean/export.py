@@ -54,7 +54,7 @@ def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
     """The columns of `Datalab.get_issues("label")`, for every example in the order of the data.
 
     label_score lies in 0..1, low is suspicious: 1 / (1 + exp(score - threshold)), so that 0.5 is
-    the threshold; 0 for pictures under two labels, 1 for what a person decided.
+    the threshold; 0 for copies that lose against another label, 1 for what a person decided.
     """
     verdicts = run.verdicts
     path = run.path / "cleanlab.csv"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,16 @@ from typing import Any
 import pandas as pd
 
 from oddly.core.verdict import FEWEST_EXAMPLES
-from oddly.errors import InputError
-from oddly.records import DECIDED, SAME_PICTURE, Run, about_formulas, has_reason, read_twins
+from oddly.records import (
+    DECIDED,
+    SAME_PICTURE,
+    Run,
+    about_formulas,
+    count_unread,
+    has_reason,
+    read_list,
+    read_twins,
+)
 
 LISTED = 5  # classes and pairs that are named
 FEW = 3  # suspects: a class with fewer is named after those with more
@@ -76,19 +83,16 @@ def rank(verdicts: pd.DataFrame, run: Run) -> pd.DataFrame:
     As `oddly review` shows them.
     """
     groups = {name: twin.group for name, twin in read_twins(run.path).items()}
-    keys: dict[str, Any] = {
-        "surest": ~has_reason(verdicts, SAME_PICTURE),
-        "group": verdicts.id.astype(str).map(groups).astype("float64"),  # none comes last
-    }
-    ranked = verdicts.assign(**keys).sort_values(
-        ["keep", *keys, "score"], ascending=[True, True, True, False], kind="stable"
+    group = verdicts.id.astype(str).map(groups).astype("float64")  # none comes last
+    ranked = verdicts.assign(group=group).sort_values(
+        ["keep", "group", "score"], ascending=[True, True, False], kind="stable"
     )
-    return ranked.drop(columns=list(keys))
+    return ranked.drop(columns="group")
 
 
 def summarise(run: Run) -> Findings:
     """Count what a finished run found."""
-    duplicates, twins = _rows(run, "duplicates.csv"), read_twins(run.path)
+    duplicates, twins = read_list(run.path / "duplicates.csv"), read_twins(run.path)
     verdicts = run.verdicts
     suspects = verdicts[~verdicts.keep]
     classes = _rank_classes(verdicts, suspects)
@@ -98,11 +102,10 @@ def summarise(run: Run) -> Findings:
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
     pairs = pairs.sort_values(ascending=False, kind="stable")
-    unreadable = [str(row.get("id")) for row in _rows(run, "unreadable.csv")]
-    closed = sum(name.endswith("/") for name in unreadable)
+    unreadable, closed = count_unread(run.path)
     return Findings(
         images=len(verdicts),
-        unreadable=len(unreadable) - closed,
+        unreadable=unreadable,
         suspects=len(suspects),
         readmitted=run.summary.get("readmitted") or 0,
         estimated_noise=run.summary.get("estimated_noise"),
@@ -128,12 +131,3 @@ def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[
     hit: Any = suspects.given_name.value_counts()
     classes = [(str(name), int(k), int(sizes[name])) for name, k in hit.items() if k]
     return sorted(classes, key=lambda c: (c[1] >= FEW, c[1] / c[2], c[1]), reverse=True)
-
-
-def _rows(run: Run, name: str) -> list[dict[str, str]]:
-    path = run.path / name
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
-    except (OSError, ValueError, csv.Error):
-        raise InputError(f"{path} is missing or damaged: clean again with --overwrite") from None

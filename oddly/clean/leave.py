@@ -61,8 +61,10 @@ def store_pictures(run: Run, source: ImageSource) -> None:
     """Small pictures of images that are rows of a dataset: pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
     pictures = group_twins(run.path, run.verdicts["id"].tolist())
+    suspects, kept = choose_pictured(keep, scores, pictures)
+    copies = np.flatnonzero((pictures > 0) & np.isin(pictures, pictures[suspects]))
     small: dict[int, bytes] = {}
-    for place in map(int, np.concatenate(choose_pictured(keep, scores, pictures))):
+    for place in map(int, np.unique(np.concatenate([suspects, kept, copies]))):
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))
@@ -95,9 +97,9 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
         raise InputError(f"{run.path}: every example is a suspect, so nothing is left to copy")
     root = data_root(run)
     table = _table_of(target)
-    if _holds_rows(run):
-        _write_table(table, "id", kept.id, kept.given_name)
-    elif table == target or os.path.isfile(str(run.config["data"])):
+    if holds_rows(run):
+        return copy_rows(target, dict(zip(kept.id, kept.given_name, strict=True)))
+    if table == target or os.path.isfile(str(run.config["data"])):
         # absolute paths: the table may lie anywhere
         _write_table(table, "path", [locate(root, name) for name in kept.id], kept.given_name)
     else:
@@ -106,9 +108,15 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
     return Copied(len(kept))
 
 
+def copy_rows(target: Path, labels: Mapping[str, str]) -> Copied:
+    """A table of ids and labels, where there are no files to copy."""
+    _write_table(_table_of(target), "id", labels.keys(), labels.values())
+    return Copied(len(labels))
+
+
 def describe_copy(run: Run, target: Path, copied: Copied) -> str:
-    """What `copy_cleaned` wrote."""
-    if not _holds_rows(run):
+    """What `copy_cleaned` or `copy_rows` wrote."""
+    if not holds_rows(run):
         return f"{target}, {count(copied.files, 'example')}"
     return (
         f"{_table_of(target)}, a list of {count(copied.files, 'id')} and their labels: a Hugging"
@@ -116,9 +124,9 @@ def describe_copy(run: Run, target: Path, copied: Copied) -> str:
     )
 
 
-def _holds_rows(run: Run) -> bool:
+def holds_rows(run: Run) -> bool:
     """Whether the source is a Hugging Face folder or file: its images are no files."""
-    return is_huggingface(run.find_path(str(run.config["data"])))
+    return bool(run.config.get("data")) and is_huggingface(run.find_path(str(run.config["data"])))
 
 
 def _table_of(target: Path) -> Path:

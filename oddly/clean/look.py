@@ -83,8 +83,8 @@ def look(
         data = replace(listed, train=replace(without(listed.train, bad), images=images))
         mean, std = measure(data.train)
         data = replace(data, mean=mean, std=std)
-    stay = [i for i in range(total) if i not in bad]
-    return Looked(data, source.subset(stay), digests, _by_id(listed, bad))
+    stay, unreadable = [i for i in range(total) if i not in bad], _by_id(listed, bad)
+    return Looked(replace(data, unread=[*unreadable]), source.subset(stay), digests, unreadable)
 
 
 def _by_id(listed: LabelledData, bad: Mapping[int, str]) -> dict[str, str]:

@@ -42,36 +42,47 @@ def is_wanted(found: Survey, asked: Mapping[str, Any]) -> bool:
     return small and MEASURED_FROM <= found.images < MANY
 
 
+def choose_some(
+    listed: LabelledData, found: Survey, asked: Mapping[str, Any]
+) -> LabelledData | None:
+    """The images to try on, under the labels that they will have; None where nothing is tried."""
+    if not is_wanted(found, asked):
+        return None
+    some = take_some(under_labels(listed, asked.get("labels")))
+    return some if len(some.train) >= MEASURED_FROM else None
+
+
 def try_both(
     source: str,
-    listed: LabelledData,
+    some: LabelledData,
     found: Survey,
     asked: Mapping[str, Any],
     device: torch.device,
     progress: Progress | None = None,
 ) -> Tried | None:
     """What either network makes of the same images; None where that says nothing."""
-    some = take_some(under_labels(listed, asked.get("labels")))
     found = replace(found, images=len(some.train))
 
     def judge(network: Mapping[str, Any]) -> tuple[float, LabelledData] | None:
         try:
             config, _ = choose(source, found, {**asked, **network}, device.type)
-            with TemporaryDirectory() as folder:
-                data = look(some, config, Path(folder), device, progress).data
+            with TemporaryDirectory() as alone:  # beside it would be everybody's temporary files
+                (seen := Path(alone) / "seen").mkdir()
+                data = look(some, config, seen, device, progress).data
                 unlabelled = replace(config, labels=None)  # the labels are there already
-                contrast = run_config(unlabelled, Path(folder) / "run", data).summary["contrast"]
+                contrast = run_config(unlabelled, Path(alone) / "run", data).summary["contrast"]
         except InputError:  # options that it does not take, images of which hardly any can be read
             return None
         return None if contrast is None or len(data.train) < MEASURED_FROM else (contrast, data)
 
     if (frozen := judge(NETWORKS["frozen"])) is None:
         return None
-    features = frozen[1].train.images
+    contrast, data = frozen
+    features = data.train.images
     if not isinstance(features, torch.Tensor) or not is_centred(features):
-        return Tried(len(some.train), frozen[0])
+        return Tried(len(data.train), contrast)
     scratch = judge(NETWORKS["scratch"])
-    return scratch and Tried(len(some.train), frozen[0], scratch[0])
+    return scratch and Tried(len(data.train), contrast, scratch[0])
 
 
 def under_labels(listed: LabelledData, table: str | None) -> LabelledData:

@@ -60,8 +60,8 @@ def _options(
     """What may stand before a command."""
 
 
-out_console = Console()
-err_console = Console(stderr=True)
+out_console = Console(emoji=False)  # a file may be called :smile:
+err_console = Console(stderr=True, emoji=False)
 
 DEVICES = "auto, cpu, cuda or mps."
 Device = Annotated[str, typer.Option(help=DEVICES)]
@@ -118,7 +118,7 @@ def print_table(table: Table) -> None:
     """In full, also into a file or a narrow window: a column cut off is of no use."""
     room = out_console.options.update(max_width=1_000)
     width = Measurement.get(out_console, room, table).maximum
-    Console(file=out_console.file, width=max(width, out_console.width)).print(table)
+    Console(file=out_console.file, emoji=False, width=max(width, out_console.width)).print(table)
 
 
 def print_figures(figures: dict[str, Any], json: bool) -> None:

@@ -94,6 +94,8 @@ def clean(
         fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
+    if watcher.unshown is not None:
+        raise watcher.unshown
 
 
 def _make_watcher(top: int | None, json: bool) -> Any:
@@ -106,6 +108,7 @@ def _make_watcher(top: int | None, json: bool) -> Any:
         """A table of what was chosen before the bars, the findings before the exports."""
 
         command = "clean"
+        unshown: OSError | SystemExit | None = None
 
         def chosen(self, choices: Sequence[Choice], folder: Path) -> None:
             self.folder = folder
@@ -115,7 +118,10 @@ def _make_watcher(top: int | None, json: bool) -> Any:
             self.console.print(table, highlight=False, markup=False)
 
         def judged(self, run: Run) -> None:
-            _show(run, top, json)
+            try:
+                _show(run, top, json)
+            except (OSError, SystemExit) as error:  # nobody reads on: copies and exports come yet
+                self.unshown = error
 
     return Terminal(err_console)
 

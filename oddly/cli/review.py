@@ -57,7 +57,7 @@ def review(
         progress = session.progress()
         left = progress.total - progress.decided - progress.skipped
         remark(
-            f"{progress.total:,} suspects, {left:,} still open. Ctrl-C ends; decisions are kept."
+            f"{progress.total:,} to look at, {left:,} still open. Ctrl-C ends; decisions are kept."
         )
         if note := session.about_pictures():
             remark(note)
@@ -87,7 +87,7 @@ def apply(
 ) -> None:
     """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
     from oddly.records import Run, about_formulas
-    from oddly.review.apply import read_outcome, write_labels
+    from oddly.review.apply import about_copies, read_outcome, write_labels
 
     opened = Run(run)
     outcome = read_outcome(opened, decisions)
@@ -98,6 +98,8 @@ def apply(
     say(f"labels  {table}")
     if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
         say(f"use     {shlex.join(_use_again(opened, table))}")
+    if torn := about_copies(opened, outcome):
+        say(torn)
     if copy_to is not None:
         _copy(opened, outcome, copy_to, images)
     names = {*outcome.labels, *outcome.labels.values(), *outcome.removed}
@@ -138,6 +140,8 @@ def _free_folder(used: Path) -> Path:
 
 def _options(run: Run, command: str) -> Iterator[str]:
     """What the run was made with, as far as the command has an option for it."""
+    from oddly.records import count_unread
+
     config = run.config
     made_with = {**config, **(config.get("settings") or {})}
     if command == "clean":  # the settings that it chose by itself it will choose again
@@ -145,7 +149,8 @@ def _options(run: Run, command: str) -> Iterator[str]:
         if config.get("tried"):  # but for a network that was tried: it need not be tried again
             network = "backbone" if config.get("backbone") else "model"
             made_with[network] = config.get(network)
-    made_with["skip_unreadable"] = config.get("skip_unreadable") or _has_unreadable(run)
+    # perhaps images were left out only when the run went on
+    made_with["skip_unreadable"] = config.get("skip_unreadable") or any(count_unread(run.path))
     for option in _parameters(command):
         value = made_with.get(option.name)
         if option.name in NOT_AGAIN or value is None or value == option.default:
@@ -179,13 +184,19 @@ def _parameters(command: str) -> Sequence[Any]:
     return list(group.commands[command].params)
 
 
-def _has_unreadable(run: Run) -> bool:
-    """Whether images were left out, perhaps only when the run went on."""
-    listed = run.path / "unreadable.csv"
-    return listed.exists() and len(listed.read_text("utf-8").splitlines()) > 1
-
-
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
+    from oddly.clean.leave import check_copy_to, copy_rows, describe_copy, holds_rows
+    from oddly.review.apply import list_kept
+
+    if not holds_rows(run):
+        _copy_files(run, outcome, destination, images)
+        return
+    check_copy_to(destination, str(run.find_path(str(run.config["data"]))))
+    copied = copy_rows(destination, list_kept(run, outcome))
+    say(f"copy    {describe_copy(run, destination, copied)}")
+
+
+def _copy_files(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
     from rich.progress import Progress
 
     from oddly.copying import about_missing

@@ -19,9 +19,14 @@ class Votes:
     decided: set[int] = field(default_factory=set)
 
     def winner(self) -> int | None:
-        """The label that a person decided; else the most frequent one; else the only one kept."""
+        """The label that a person decided; else the most frequent one; else the only one kept.
+
+        None where that one looks wrong in every copy, and another does not: either may be right.
+        """
         most = max(self.borne.values())
         frequent = {label for label, copies in self.borne.items() if copies == most}
+        if len(self.decided) != 1 and self.kept and not frequent & self.kept:
+            return None
         for labels in (self.decided, frequent, self.kept):
             if len(labels) == 1:
                 return next(iter(labels))

@@ -92,6 +92,13 @@ class Verdict:
         return int((judged & (self.scores[members] >= self.threshold)).count_nonzero())
 
     @property
+    def _num_condemned(self) -> int:
+        """Examples that their scores remove, also those that a person keeps."""
+        spared = torch.tensor(self.spared_classes, dtype=self.labels.dtype)
+        others = ~torch.isin(self.labels, spared)
+        return int((others & (self.scores >= self.threshold)).count_nonzero())
+
+    @property
     def percentiles(self) -> Tensor:
         """How much of the counterfactual lies below each score (N,), 0 to 100.
 
@@ -172,7 +179,7 @@ class Verdict:
             return None  # it has learnt the rule: that is why right and wrong lie close together
         if self.hardly_learnt and (self.num_removed or (self.contrast or 0) < LEARNT):
             return self._tell_hardly_learnt()
-        if self.num_spared > max(self.num_removed + self.readmitted, FEW * len(self.keep)):
+        if self.num_spared > max(self._num_condemned + self.readmitted, FEW * len(self.keep)):
             return (
                 f"{self.num_spared:,} more labels look as wrong as the {self.num_removed:,} that"
                 " go, and stay because hardly anything would be left of their classes: the network"

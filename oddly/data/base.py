@@ -94,6 +94,8 @@ class LabelledData:
     """Lines the user should read (skipped files, classes without examples)."""
     closed: Mapping[str, str] = field(default_factory=dict)
     """Folders below the source that could not be read and are left out, each with the reason."""
+    unread: Sequence[str] = ()
+    """Ids of images that could not be read and are left out; a table of labels may name them."""
     decided: Tensor | None = None
     """bool (N,): given labels of the training split that a person vouches for; no suspects."""
     pictures: Tensor | None = None
@@ -139,6 +141,8 @@ class DataOptions:
     """Take train, val and test together: every label is to be judged, none to be tested on."""
     decode: bool = True
     """False: image files are listed but not read; who asks for one learns whether it can be."""
+    from_scratch: bool = True
+    """False: what trains on the images knows others already."""
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
     """Told (done, total) while image files are being read."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from oddly.data.base import Augment, DataOptions, LabelledData, Recipe, Split
 from oddly.data.listing import storable
@@ -63,10 +64,12 @@ def load_images(
     if options.image_size < 1:
         raise InputError(f"image size {options.image_size} must be at least 1")
     train, test = splits
+    bad: list[Unread] = []
     if options.decode:
-        notes = [*notes, *_about_size(train, options.image_size)]
-        train, test, told = _decode_both(name, splits, options)
-        notes = [*notes, *told]
+        notes = [*notes, *about_size(train.images, options.image_size, options.from_scratch)]
+        train, test, bad = _decode_both(name, splits, options)
+        total = len(splits[0]) + (len(splits[1]) if splits[1] else 0)
+        notes = [*notes, *about_unreadable(bad, total, options.skip_unreadable)]
     notes = [*notes, *_about_classes(class_names, train)]
     mean, std = measure(train) if options.decode else (UNMEASURED, UNMEASURED)
     size = options.image_size
@@ -82,17 +85,19 @@ def load_images(
         augment=Augment(pad=size // 8, flip=True),
         recipe=choose_recipe(len(train)),
         notes=tuple(notes),
+        unread=[id for id, _ in bad],
     )
 
 
-def _about_size(listed: Split, size: int) -> list[str]:
-    """That a network from scratch sees little of a photo, where that is so."""
-    assert isinstance(listed.images, ImageSource)
-    side = short_side(listed.images)
+def about_size(images: Tensor | Dataset[Tensor], size: int, from_scratch: bool) -> list[str]:
+    """That a network sees little of a photo, and what would see more, where that is so."""
+    if not isinstance(images, ImageSource):
+        return []
+    side = short_side(images)
     if side is None or side < SHRUNK * size:
         return []
     note = f"images of {side:,} px are brought to {size} px (--image-size)"
-    if len(listed) < MANY:
+    if from_scratch and len(images) < MANY:
         note += "; for a few thousand photos oddly clean judges better"
     return [note]
 
@@ -123,8 +128,8 @@ def _list_files(root: str, files: FileList, options: DataOptions) -> Split:
 
 def _decode_both(
     name: str, splits: tuple[Split, Split | None], options: DataOptions
-) -> tuple[Split, Split | None, list[str]]:
-    """Both splits without their unreadable images, and what to tell about those."""
+) -> tuple[Split, Split | None, list[Unread]]:
+    """Both splits without their unreadable images, and those with the reasons."""
     listed, listed_test = splits
     total = len(listed) + (len(listed_test) if listed_test else 0)
     train, bad = _decode(listed, options, 0, total, options.memory_limit)
@@ -135,7 +140,7 @@ def _decode_both(
         bad += bad_test
     if not len(train):
         raise none_readable(name, bad[: len(listed)], "training image")
-    return train, test, about_unreadable(bad, total, options.skip_unreadable)
+    return train, test, bad
 
 
 def _decode(

@@ -40,6 +40,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     columns = read_text_columns(file, wanted, optional=["remove", "decided_by"])
     choice = about_choice(file, wanted)
     refuse_empty(file, "id", columns["id"])
+    columns = _pass_over_unread(columns, data)
     columns, notes = _pass_over_gone(file, columns, data.train.ids)
     removed = _find_removed(file, columns)
     pairs = zip(columns["label"], removed, strict=True)
@@ -48,7 +49,7 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     classes = _find_classes(file, columns, removed, data.class_names)
     _refuse_contradictions(file, columns["id"], places, classes)
     labels = data.train.labels.clone()
-    labels[places] = torch.tensor(classes)
+    labels[torch.tensor(places, dtype=torch.int64)] = torch.tensor(classes, dtype=torch.int64)
     data = replace(data, decided=_find_decided(columns, places, len(labels)))
     kept = torch.nonzero(labels != REMOVED).flatten()
     if not len(kept):
@@ -95,6 +96,14 @@ def _find_decided(
     decided = torch.zeros(examples, dtype=torch.bool)
     decided[vouched] = True
     return decided
+
+
+def _pass_over_unread(columns: dict[str, list[str]], data: LabelledData) -> dict[str, list[str]]:
+    """Without rows about images that cannot be read, which has been told."""
+    unread, closed = set(data.unread), tuple(data.closed)
+    names = spell(columns["id"], unread)
+    stay = [name not in unread and not name.startswith(closed) for name in names]
+    return {name: list(compress(values, stay)) for name, values in columns.items()}
 
 
 def _pass_over_gone(

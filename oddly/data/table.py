@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from oddly.data.base import DataOptions, LabelledData
@@ -46,7 +47,8 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
         None if test_rows is None else _label(file, paths, labels, test_rows, class_names),
     )
     notes += _about_repeats(paths, labels)
-    return load_files(storable(file.stem), root, class_names, lists, options, notes)
+    data = load_files(storable(file.stem), root, class_names, lists, options, notes)
+    return replace(data, unread=[*data.unread, *(storable(paths[i]) for i in missing)])
 
 
 def _locate(root: str, paths: Sequence[str]) -> tuple[list[str], list[int]]:

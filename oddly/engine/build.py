@@ -142,6 +142,7 @@ def data_options(config: RunConfig, progress: Progress | None = None) -> DataOpt
         skip_unreadable=config.skip_unreadable,
         pool_splits=config.pool_splits,
         decode=not config.frozen,
+        from_scratch=not config.backbone,
         progress=progress,
     )
 

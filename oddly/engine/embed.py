@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from oddly.data.base import LabelledData, Recipe, Split
-from oddly.data.files import Unread, about_unreadable, none_readable, without
+from oddly.data.files import Unread, about_size, about_unreadable, none_readable, without
 from oddly.data.images import digest
 from oddly.data.source import ImageSource, ImageTensor
 from oddly.engine.feature_cache import Embedded, FeatureCache
@@ -48,7 +48,7 @@ def embed_images(
     """
     cache = cache or FeatureCache(None, "")
     parts: list[tuple[int, Embedded]] = []
-    with _threads(device) as pool:
+    with _threads() as pool:
         looker = Looker(source, load_backbone, device, pool)
         for places, name, found in _begin_ahead(source, cache, looker):
             if isinstance(found, Embedded):
@@ -90,12 +90,10 @@ class Looker:
         device: torch.device,
         pool: ThreadPoolExecutor,
     ) -> None:
-        self.source, self.load_backbone, self.device, self.pool = (
-            source,
-            load_backbone,
-            device,
-            pool,
-        )
+        self.source = source
+        self.load_backbone = load_backbone
+        self.device = device
+        self.pool = pool
         self.on_cpu = device.type == "cpu"
         self.backbone: nn.Module | None = None
 
@@ -141,7 +139,7 @@ class Looker:
 
 
 @contextmanager
-def _threads(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+def _threads() -> Iterator[ThreadPoolExecutor]:
     """One for each core that PyTorch uses, and to each of them its part of these."""
     cores = torch.get_num_threads()
     count = min(THREADS, cores)
@@ -186,12 +184,14 @@ def embed_data(
         done += len(split)
     if not len(made[0]):
         raise none_readable(data.name, bad[: len(data.train)])
-    notes = (*data.notes, *about_unreadable(bad, total, skip_unreadable))
+    size_note = about_size(data.train.images, image_size, from_scratch=False)
+    notes = (*data.notes, *size_note, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
     left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # and the truth of these
     return replace(
         features_data(data, made[0], test),
         notes=notes,
+        unread=[id for id, _ in bad],
         true_labels=left.true_labels,
         decided=left.decided,
         pictures=left.pictures,

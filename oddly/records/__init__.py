@@ -25,6 +25,7 @@ from oddly.records.files import (
     write_json,
 )
 from oddly.records.folder import FORMAT_VERSION, Run, RunWriter, check_free
+from oddly.records.listed import count_unread, read_list
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, has_reason, score_verdict
@@ -43,9 +44,11 @@ __all__ = [
     "check_free",
     "choose_pictured",
     "config_hash",
+    "count_unread",
     "environment",
     "group_twins",
     "has_reason",
+    "read_list",
     "read_table",
     "read_twins",
     "replacing",

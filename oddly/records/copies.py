@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from oddly.records.listed import read_list
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,10 @@ def read_twins(run: Path) -> dict[str, Twin]:
     """
     groups: dict[int, list[tuple[str, str]]] = {}
     try:
-        with open(run / "duplicates.csv", encoding="utf-8-sig", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["conflicting"].lower() == "true":  # TRUE once a spreadsheet has saved it
-                    groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
-    except (OSError, LookupError, ValueError, AttributeError, csv.Error):
+        for row in read_list(run / "duplicates.csv"):
+            if row["conflicting"].lower() == "true":  # TRUE once a spreadsheet has saved it
+                groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
+    except (LookupError, ValueError, AttributeError):
         return {}
     return {
         id: Twin(group, _describe_others([other for other in copies if other[1] != given]))

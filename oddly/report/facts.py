@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from oddly.errors import count
-from oddly.records import Run, config_hash, read_twins
+from oddly.records import Run, config_hash, count_unread, read_list, read_twins
 from oddly.report.histogram import find_threshold
 from oddly.report.words import NBSP, shorten
 
@@ -69,28 +67,16 @@ def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fac
 def list_left_out(run: Run) -> list[Fact]:
     """What `oddly clean` could not read, and pictures that occur more than once."""
     facts = []
-    unread = [str(row.get("id")) for row in read_rows(run.path / "unreadable.csv")]
-    closed = sum(name.endswith("/") for name in unread)
-    if unread:
-        kinds = ((len(unread) - closed, "image"), (closed, "folder"))
-        told = ", ".join(count(number, kind) for number, kind in kinds if number)
+    unread = zip(count_unread(run.path), ("image", "folder"), strict=True)
+    if told := ", ".join(count(number, kind) for number, kind in unread if number):
         facts.append(Fact("Left out", told, "could not be read (unreadable.csv)"))
-    groups = {row.get("group") for row in read_rows(run.path / "duplicates.csv")}
+    groups = {row.get("group") for row in read_list(run.path / "duplicates.csv")}
     if groups:
         conflicting = len({twin.group for twin in read_twins(run.path).values()})
         note = "more than once"
         note += f", {conflicting:,} of them under different labels" if conflicting else ""
         facts.append(Fact("Duplicates", count(len(groups), "picture"), f"{note} (duplicates.csv)"))
     return facts
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table beside the run; none where it is missing or damaged."""
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
-    except (OSError, ValueError, csv.Error):
-        return []
 
 
 def has_interval(noise: object) -> bool:

@@ -51,6 +51,8 @@ class Shown:
     confidence: Sequence[float | None]
     score: Sequence[float | None]
     words: Sequence[str]
+    anyway: Sequence[bool]
+    """Suspects whatever their score: copies that lose against one under another label."""
     true: Sequence[int] | None
     pictures: Sequence[str | None]
     """As data addresses."""
@@ -66,8 +68,6 @@ class Gallery:
     suspects: Shown
     total: int
     """How many suspects there are, shown or not; 0 where nothing was removed."""
-    copies: int
-    """How many of the first suspects are pictures under two labels: such, whatever their score."""
     kept: Shown
     pictureless: int
     """Examples without a picture, of all that are shown."""
@@ -88,7 +88,6 @@ class Gallery:
         return cls(
             suspects=show(run, suspects, pictures[:first], unit),
             total=int((~keep).sum()),
-            copies=int(has_reason(verdicts.iloc[suspects], SAME_PICTURE).sum()),
             kept=show(run, kept, pictures[first:], unit),
             pictureless=sum(picture is None for picture in pictures),
         )
@@ -117,6 +116,7 @@ def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], uni
                 percentiles, scores, rows["id"], same, by_rules, strict=True
             )
         ],
+        anyway=same.tolist(),
         true=None if run.truth is None else run.truth["true_label"].iloc[index].tolist(),
         pictures=pictures,
     )

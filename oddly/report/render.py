@@ -89,7 +89,7 @@ def list_data(page: RunPage) -> dict[str, Any]:
     data["whatif"] = judged.whatif and vars(judged.whatif)
     for name, shown in (("suspects", judged.gallery.suspects), ("kept", judged.gallery.kept)):
         data[name] = {key: value for key, value in vars(shown).items() if key != "pictures"}
-    data |= {"total": judged.gallery.total, "copies": judged.gallery.copies}
+    data["total"] = judged.gallery.total
     known: dict[str, Any] = plain(data)
     return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from oddly.errors import InputError
-from oddly.records import Run, read_table, replacing, write_csv
+from oddly.errors import InputError, count
+from oddly.records import Run, read_table, read_twins, replacing, write_csv
 from oddly.review.decisions import FILE_NAME, Decision, Decisions
 from oddly.text_table import ID_COLUMNS, LABEL_COLUMNS, PERSON, read_text_columns, spell
 
@@ -47,6 +47,29 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
         raise InputError(f"{path}: nothing is decided yet; go on with: oddly review {run.path}")
     labels = {each.id: each.label for each in standing if each.label is not None}
     return Outcome(labels, [each.id for each in standing if each.action == "remove"], counts)
+
+
+def list_kept(run: Run, outcome: Outcome) -> dict[str, str]:
+    """The label of every example that is not removed, by its id."""
+    table = read_table(run.path / "verdicts.parquet", ["id", "given_name"])
+    rows, removed = (
+        zip(*(column.to_pylist() for column in table), strict=True),
+        set(outcome.removed),
+    )
+    return {id: outcome.labels.get(id, given) for id, given in rows if id not in removed}
+
+
+def about_copies(run: Run, outcome: Outcome) -> str | None:
+    """How many pictures still bear two labels under these decisions; None where none does."""
+    labels: dict[int, set[str]] = defaultdict(set)
+    if twins := read_twins(run.path):
+        for id, label in list_kept(run, outcome).items():
+            if id in twins:
+                labels[twins[id].group].add(label)
+    if not (torn := sum(len(borne) > 1 for borne in labels.values())):
+        return None
+    bear = "bears" if torn == 1 else "bear"
+    return f"{count(torn, 'picture')} still {bear} two labels: decide about all copies"
 
 
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:

@@ -10,7 +10,7 @@ from oddly.copying import Copied, Progress, check_destination, copy_files
 from oddly.errors import InputError
 from oddly.layout import SPLIT_NAMES, class_depth, folder_names, path_parts
 from oddly.records import Run, read_table
-from oddly.review.apply import Outcome
+from oddly.review.apply import Outcome, list_kept
 from oddly.review.images import find_files
 from oddly.review.suspects import list_classes
 
@@ -23,21 +23,16 @@ def copy_cleaned(
     progress: Progress | None = None,
 ) -> Copied:
     """Copy every training file of the run to `destination`/LABEL/…, but for the removed ones."""
-    table = read_table(run.path / "verdicts.parquet", ["id", "given_name", "suggested_name"])
-    rows = list(zip(table["id"].to_pylist(), table["given_name"].to_pylist(), strict=True))
     source = find_files(run, images)
     if source is None:
         hint = "name their folder with --images, or use the table of labels instead"
         raise InputError(f"{run.path}: its pictures are no files, or are not there; {hint}")
     check_destination(destination, source.root)
-    folders = folder_names(sorted({*(given for _, given in rows), *outcome.labels.values()}))
-    class_names = set(list_classes(table))
-    removed = set(outcome.removed)
-    plan = [
-        (id, f"{folders[outcome.labels.get(id, given)]}/{_below(id, class_names)}")
-        for id, given in rows
-        if id not in removed
-    ]
+    labels = list_kept(run, outcome)
+    folders = folder_names(sorted({*labels.values()}))
+    names = read_table(run.path / "verdicts.parquet", ["given_name", "suggested_name"])
+    class_names = set(list_classes(names))
+    plan = [(id, f"{folders[label]}/{_below(id, class_names)}") for id, label in labels.items()]
     return copy_files(plan, source.find, destination, progress)
 
 

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,6 +44,8 @@ class Decision:
     action: str
     label: str | None
     """The label the example is to have; None for `remove` and `skip`."""
+    again: bool = False
+    """Whether `decide` found it there already: the answer was lost, or another tab was first."""
 
 
 Changed = Callable[[str, Decision | None], None]
@@ -106,7 +108,7 @@ class Decisions:
         with self._writing():
             now = self.current(id)
             if now and (now.action, now.label) == (action, label):
-                return now
+                return replace(now, again=True)
             if self.revision(id) != seen:
                 raise Stale
             revision = self._append(id, action, label, None)

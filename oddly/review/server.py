@@ -113,12 +113,12 @@ class Pages:
             raise BadRequest("a decision needs a rank, an action and a revision")
         decide, session = self.session.decide, self.session
         try:
-            await run_in_threadpool(decide, rank, str(asked.get("action")), label, seen)
+            made = await run_in_threadpool(decide, rank, str(asked.get("action")), label, seen)
         except Stale:
             told = "decided meanwhile, in another tab or window; your choice was not saved"
             return await self._step(rank, 409, error=told)
         saved = await run_in_threadpool(session.card, rank)
-        return await self._step(session.find(rank, "open"), saved=saved)
+        return await self._step(session.find(rank, "open"), saved=saved, again=made.again)
 
     async def undo(self, request: Request) -> Response:
         revision = (await _body(request)).get("revision")
@@ -228,4 +228,5 @@ async def _bad_request(request: Request, error: Exception) -> Response:
 
 
 async def _not_written(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": f"nothing was saved: {error}"}, 503)
+    told = "nothing was saved: " if request.method == "POST" else ""
+    return JSONResponse({"error": f"{told}{error}"}, 503)

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oddly.errors import InputError
-from oddly.records import DECIDED, Run, Twin, read_table, read_twins
+from oddly.records import DECIDED, SAME_PICTURE, Run, Twin, read_table, read_twins
 
 COLUMNS = (
     *("index", "id", "given_name", "score", "counterfactual_percentile", "threshold", "keep"),
     *("suggested_name", "suggested_confidence"),
 )
+WORST = (("score", "descending"), ("index", "ascending"))
 STRONG, CLEAR = 60.0, 20.0  # percentiles of the counterfactual
 
 
@@ -59,7 +60,11 @@ class Suspects:
 
     @classmethod
     def read(cls, run: Run, top: int | None = None) -> Suspects:
-        """Those the run removed, or the `top` most suspicious, removed or not."""
+        """Those the run removed, or the `top` most suspicious, removed or not.
+
+        Directly after copies of one picture stand those that the run kept: who decides which
+        label is right decides for all of them.
+        """
         if not run.is_done or not run.has_verdicts:
             hint = "the command that began it goes on, given --resume"
             raise InputError(f"{run.path}: this run is not finished; {hint}")
@@ -72,17 +77,7 @@ class Suspects:
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
         class_names = list_classes(table)
         twins = read_twins(run.path) if "reason" in table.column_names else {}
-        chosen = table.filter(pc.invert(table["keep"])) if top is None else _not_decided(table)
-        chosen = chosen.append_column("group", _group_twins(chosen, twins))
-        chosen = chosen.append_column("kept", chosen["keep"].cast(pa.int8()))
-        # As `oddly clean` ranks them: what a class keeps for its smallness comes after the removed.
-        order = [("kept", "ascending"), ("group", "ascending"), ("score", "descending")]
-        order.append(("index", "ascending"))
-        if top is None:
-            chosen = chosen.sort_by(order)
-        else:
-            chosen = chosen.take(pc.select_k_unstable(chosen, min(top, len(chosen)), order))
-        chosen = chosen.select([name for name in COLUMNS if name != "keep"])
+        chosen = _choose(_not_decided(table), twins, top)
         return cls(chosen, class_names, len(table), twins, bool(run.by_rule))
 
     def __len__(self) -> int:
@@ -98,12 +93,15 @@ class Suspects:
             given=value["given_name"] or "",
             suggested=value["suggested_name"],
             confidence=value["suggested_confidence"],
-            words=twin.words if twin else self._describe(value),
+            words=self._describe(value, twin),
         )
 
-    def _describe(self, value: Mapping[str, Any]) -> str:
+    def _describe(self, value: Mapping[str, Any], twin: Twin | None) -> str:
+        if twin and value.get("reason") == SAME_PICTURE:  # whatever its score
+            return twin.words
         percentile = value["counterfactual_percentile"]
-        return describe_score(value["score"], value["threshold"], percentile, self._by_rule)
+        words = describe_score(value["score"], value["threshold"], percentile, self._by_rule)
+        return f"{words}. {twin.words}" if twin else words
 
 
 def _is_judged(table: pa.Table) -> bool:
@@ -139,6 +137,25 @@ def describe_score(
     elif percentile < 1:
         worse = "better than nearly every random label does, but worse than right ones do"
     return f"{strength} suspicion: the label fits {worse}"
+
+
+def _choose(rows: pa.Table, twins: Mapping[str, Twin], top: int | None) -> pa.Table:
+    """The suspects, or the `top` first, and those copies of their pictures that the run kept."""
+    rows = rows.append_column("group", _group_twins(rows, twins))
+    rows = rows.append_column("kept", rows["keep"].cast(pa.int8()))
+    # As `oddly clean` ranks them: what a class keeps for its smallness comes after the removed.
+    order = [("kept", "ascending"), ("group", "ascending"), *WORST]
+    if top is None:
+        chosen = rows.filter(pc.invert(rows["keep"]))
+    else:
+        chosen = rows.take(pc.select_k_unstable(rows, min(top, len(rows)), order))
+    if not twins:
+        return chosen.sort_by(order)
+    copies = pc.is_in(rows["group"], value_set=chosen["group"].drop_null())
+    chosen = rows.filter(pc.or_(copies, pc.is_in(rows["index"], value_set=chosen["index"])))
+    alone = pc.and_(chosen["keep"], pc.is_null(chosen["group"])).cast(pa.int8())
+    order = [(name, "ascending") for name in ("alone", "group", "kept")]
+    return chosen.append_column("alone", alone).sort_by([*order, *WORST])
 
 
 def _group_twins(table: pa.Table, twins: Mapping[str, Twin]) -> pa.Array:

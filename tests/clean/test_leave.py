@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 import pytest
+from PIL import Image
 
+from oddly.clean import leave
 from oddly.clean.leave import (
     check_copy_to,
     copy_cleaned,
@@ -12,6 +15,7 @@ from oddly.clean.leave import (
     locate,
     write_verdicts_csv,
 )
+from oddly.data.source import ImageSource
 from oddly.errors import InputError
 from oddly.records import Run
 from oddly.text_table import read_text_columns
@@ -74,6 +78,25 @@ def test_rows_of_a_dataset_stay_ids(tmp_path: Path) -> None:
     told = describe_copy(run, tmp_path / "copy", copy_cleaned(run, tmp_path / "copy"))
     assert told.startswith(f"{tmp_path}/copy/cleaned.csv, a list of 1 id and their labels: a Hug")
     assert (tmp_path / "copy/cleaned.csv").read_text() == "id,label\ntrain/1,a\n"
+
+
+class Rows:
+    """Images that are rows: all the same."""
+
+    def source(self, place: int) -> bytes:
+        return b"BM"
+
+
+def test_rows_that_review_shows_beside_a_suspect_are_pictured_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one was kept, and is a copy of the first."""
+    run = write_run(tmp_path / "run", "x", [f"train/{i}" for i in range(400)], removed=1)
+    rows = ("group,id,given_name,conflicting", "7,train/0,a,true", "7,train/399,b,true", "")
+    (run.path / "duplicates.csv").write_text("\n".join(rows))
+    monkeypatch.setattr(leave, "read_picture", lambda content, side: Image.new("RGB", (8, 8)))
+    leave.store_pictures(run, cast(ImageSource, Rows()))
+    assert {0, 399} < set(run.thumbnails) and len(run.thumbnails) == 50
 
 
 def test_places_where_no_copy_may_go(photos: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sklearn.datasets import load_digits
 
 import oddly
 from oddly.clean import trial
+from oddly.clean.look import Looked
 from oddly.clean.settings import ENOUGH, Tried, choose
 from oddly.clean.survey import Survey
 from oddly.cli import review
@@ -135,14 +137,52 @@ def test_the_second_is_trained_where_images_are_much_alike_to_the_first(
     assert tried is None or tried.images == 310
 
 
+@pytest.mark.parametrize("bad", [6, 305])
 def test_too_few_that_can_be_read_say_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: int
 ) -> None:
     listed = listed_digits(tmp_path, 305)
-    for file in sorted((tmp_path / "digits").rglob("*.png"))[:6]:
+    for file in sorted((tmp_path / "digits").rglob("*.png"))[:bad]:
         file.write_bytes(b"no picture")
     contrasts(monkeypatch, 8.0, 12.0)
     assert trial.try_both("digits", listed, SMALL, {"skip_unreadable": True}, CPU) is None
+
+
+def test_only_what_was_read_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = listed_digits(tmp_path, 305)
+    for file in sorted((tmp_path / "digits").rglob("*.png"))[:4]:
+        file.write_bytes(b"no picture")
+    contrasts(monkeypatch, 8.0, 12.0)
+    tried = trial.try_both("digits", listed, SMALL, {"skip_unreadable": True}, CPU)
+    assert tried and tried.images == 301
+
+
+def test_where_a_table_leaves_too_few_nothing_is_tried(tmp_path: Path) -> None:
+    listed = listed_digits(tmp_path, 301)
+    table = tmp_path / "labels.csv"
+    for removed, wanted in ((1, True), (2, False)):
+        gone = [f"{name},,yes\n" for name in listed.train.ids[:removed]]
+        table.write_text("id,label,remove\n" + "".join(gone))
+        some = trial.choose_some(listed, replace(SMALL, images=301), {"labels": str(table)})
+        assert (some is not None) == wanted
+    assert trial.choose_some(listed, replace(SMALL, short_side=64), {}) is None
+
+
+def test_nothing_beside_what_is_tried_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's folder of temporary files is somebody else's, and may be large."""
+    looked_into: list[Path] = []
+
+    def look(some: LabelledData, config: RunConfig, folder: Path, *more: object) -> Looked:
+        looked_into.extend(folder.parent.glob("*/"))
+        raise InputError("enough")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(trial, "look", look)
+    (tmp_path / "somebody-elses").mkdir()
+    assert trial.try_both("digits", listed_digits(tmp_path, 310), SMALL, {}, CPU) is None
+    assert [folder.name for folder in looked_into] == ["seen"]
 
 
 def test_a_network_that_cannot_have_what_was_asked_for_is_out(

@@ -42,6 +42,8 @@ def test_the_same_command_with_consent_goes_on(photos: Path, tmp_path: Path) -> 
     write_pictures(tmp_path / "others", 4)
     with pytest.raises(InputError, match="unfinished run"):
         oddly.clean(tmp_path / "others", out, skip_unreadable=True, **QUICK)
+    listed = out / "unreadable.csv"
+    listed.write_text(listed.read_text("utf-8"), "utf-16")  # as a spreadsheet may save it
     run = oddly.clean(photos, out, skip_unreadable=True, **QUICK)
     assert len(run.verdicts) == 34 and run.is_done
     with pytest.raises(InputError, match="finished run"):
@@ -64,3 +66,18 @@ def test_where_none_can_be_read_the_reasons_are_told(
         InputError, match=r"none of its 36 training .*: not an image \(blue/.*, …\)$"
     ):
         oddly.train(photos, tmp_path / "trained", epochs=1, device="cpu")
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_a_table_of_all_labels_may_name_what_cannot_be_read(
+    frozen: bool, photos: Path, tmp_path: Path, tiny_weights: Path
+) -> None:
+    files = sorted(photos.rglob("*.png"))
+    rows = [f"{file.relative_to(photos)},{file.parent.name}" for file in files]
+    (tmp_path / "labels.csv").write_text("\n".join(["id,label", *rows, ""]))
+    spoil(photos, 1)
+    backbone = {"backbone": "test_efficientnet", "weights": str(tiny_weights), "image_size": 32}
+    options = {**(backbone if frozen else QUICK), "labels": str(tmp_path / "labels.csv")}
+    run = oddly.clean(photos, tmp_path / "run", skip_unreadable=True, **options)
+    assert run.is_done and len(run.verdicts) == 35
+    oddly.train(photos, tmp_path / "trained", skip_unreadable=True, **{**options, "epochs": 3})

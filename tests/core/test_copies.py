@@ -10,7 +10,11 @@ from oddly.core.copies import outvoted
     ("labels", "keep", "decided", "lost"),
     [
         ([0, 0, 1], [1, 1, 1], [0, 0, 0], [0, 0, 1]),  # most copies say 0
-        ([0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 1]),  # whatever the verdict thinks
+        ([0, 0, 1], [0, 1, 1], [0, 0, 0], [0, 0, 1]),  # and not all of them look wrong
+        ([0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 1]),  # nor would the other label be better
+        ([0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 1, 1]),  # it would: nobody knows
+        ([0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 1]),  # but for somebody who has looked
+        ([0, 0, 1, 1, 2], [0, 0, 0, 0, 1], [0] * 5, [1] * 5),
         ([0, 1], [1, 0], [0, 0], [0, 1]),  # none leads: the verdict keeps one label alone …
         ([0, 0, 1, 1], [0, 1, 0, 0], [0] * 4, [0, 0, 1, 1]),
         ([0, 1], [1, 1], [0, 0], [1, 1]),  # … or several, …

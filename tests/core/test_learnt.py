@@ -223,6 +223,16 @@ def test_classes_too_small_to_judge_say_nothing_of_the_others() -> None:
     assert verdict.tell_doubt() is None
 
 
+def test_labels_that_a_person_vouches_for_bring_no_doubt() -> None:
+    """After a review nothing is removed any more; what was condemned was condemned all the same."""
+    verdict = emptied((0, 1))
+    some = {name: getattr(verdict, name)[:600] for name in ("keep", "scores", "labels")}
+    verdict = replace(verdict, **some)
+    assert verdict.num_spared == 40 and verdict.tell_doubt() is None
+    kept = replace(verdict, keep=verdict.keep | True)
+    assert kept.num_removed == 0 and kept.tell_doubt() is None
+
+
 def test_the_doubt_stays_with_what_comes_back_and_with_what_was_saved() -> None:
     verdict = judged(apart=0.5)
     assert verdict.hardly_learnt

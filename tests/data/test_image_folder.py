@@ -301,5 +301,7 @@ def test_photos_that_are_shrunk_are_told_of(tmp_path: Path) -> None:
     skip = DataOptions(skip_unreadable=True)
     told = "images of 300 px are brought to 32 px (--image-size); for a few thousand photos oddly"
     assert load(tmp_path, skip).notes[0] == f"{told} clean judges better"
+    assert load(tmp_path, replace(skip, from_scratch=False)).notes[0] == told.partition(";")[0]
+    assert load(tmp_path, skip).unread == ["a/2.png"]
     assert not any("300 px" in note for note in load(tmp_path, replace(skip, image_size=151)).notes)
     assert not any("300 px" in note for note in load(tmp_path, replace(skip, decode=False)).notes)

@@ -171,3 +171,17 @@ def test_decisions_on_files_that_are_gone_are_passed_over(
     by_hand = "id,label\ntrain/00000,dog\ngone.png,dog\n"
     with pytest.raises(InputError, match="1 of 2 ids is not in the training data: gone.png .ids"):
         replace_labels(data, write(tmp_path, by_hand))
+
+
+def test_images_that_cannot_be_read_may_stand_in_the_table(
+    data: LabelledData, tmp_path: Path
+) -> None:
+    data = replace(data, unread=["train/torn"], closed={"lost/": "permission denied"})
+    rows = "./train/torn,cat\nlost/found,dog\n"
+    changed = replace_labels(data, write(tmp_path, f"id,label\n{rows}train/00000,dog\n"))
+    assert changed.train.labels.tolist() == [1, 0, 1, 1, 2, 2]
+    assert changed.notes[-1] == "labels.csv: 1 label given, 1 of them new"
+    same = replace_labels(data, write(tmp_path, f"id,label\n{rows}"))
+    assert same.train.labels.tolist() == data.train.labels.tolist()
+    with pytest.raises(InputError, match="not in the training data: train/gone"):
+        replace_labels(data, write(tmp_path, f"id,label\n{rows}train/gone,dog\n"))

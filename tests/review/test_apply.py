@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from oddly.data import DataOptions, load_data, replace_labels
 from oddly.errors import InputError
 from oddly.records import Run
-from oddly.review.apply import read_outcome, write_labels
+from oddly.review.apply import about_copies, read_outcome, write_labels
 from oddly.review.session import Session
 from tests.review.conftest import write_run
 
@@ -141,6 +142,21 @@ def test_decisions_about_examples_of_another_run_stay_out(decided: Run, tmp_path
     other = write_run(tmp_path / "other", ["dog/1.png", "new.png"], "x")
     outcome = read_outcome(other, decided.path / "decisions.sqlite")
     assert outcome.labels == {"dog/1.png": "emu"} and outcome.removed == []
+
+
+def test_pictures_that_still_bear_two_labels_are_counted(decided: Run) -> None:
+    """cat/0 stays a cat, cat/3 is removed, emu/8 was kept: nobody was asked."""
+    rows = ["1,cat/0.png,cat", "1,emu/8.png,emu", "2,cat/3.png,cat", "2,dog/7.png,dog"]
+    lines = ["group,id,given_name,conflicting", *[f"{row},true" for row in rows], ""]
+    outcome = read_outcome(decided)
+    assert about_copies(decided, outcome) is None
+    (decided.path / "duplicates.csv").write_text("\n".join(lines))
+    told = about_copies(decided, outcome)
+    assert told == "1 picture still bears two labels: decide about all copies"
+    both = replace(outcome, labels={**outcome.labels, "emu/8.png": "cat"})
+    assert about_copies(decided, both) is None
+    torn = about_copies(decided, replace(outcome, removed=[]))
+    assert torn and torn.startswith("2 pictures still bear two")
 
 
 def test_nothing_decided(run: Run) -> None:

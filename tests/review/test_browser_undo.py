@@ -80,6 +80,15 @@ def test_another_tabs_decision_is_undone_only_after_a_question(
     assert complaints == []
 
 
+def test_what_another_tab_decided_likewise_stays_its_own(site: Site, page: Page) -> None:
+    open_link(page, site)
+    site.decide(0, "keep").raise_for_status()  # while this tab looks at it
+    press(page, "k", "1 of 6 decided")
+    page.keyboard.press("u")
+    see(page, "#foreign-text", "cat/0.png: Kept as “cat”")
+    assert standing(site, 0) == "keep"
+
+
 def test_an_undo_that_failed_can_be_tried_again(site: Site, page: Page) -> None:
     open_link(page, site)
     press(page, "k", "1 of 6 decided")

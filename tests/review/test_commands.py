@@ -86,6 +86,24 @@ def test_apply_tells_what_was_decided_and_how_to_use_it(
     ]
 
 
+def test_rows_of_a_dataset_become_a_table_of_ids_and_labels(oddly: Command, tmp_path: Path) -> None:
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "dataset_info.json").touch()
+    run = write_run(tmp_path / "run", [f"train/{i}" for i in range(4)], tmp_path / "hub")
+    session = Session(run)
+    session.decide(0, "remove", None, 0)
+    session.decide(1, "suggestion", None, 0)
+    session.decisions.close()
+    code, out, _ = oddly("apply", run.path, "--copy-to", tmp_path / "copy")
+    table = tmp_path / "copy/cleaned.csv"
+    told = f"copy    {table}, a list of 3 ids and their labels: a Hugging Face dataset holds rows"
+    assert code == 0 and out.splitlines()[-1].startswith(told)
+    assert table.read_text() == "id,label\ntrain/1,emu\ntrain/2,emu\ntrain/3,cat\n"
+    assert "not an empty folder" in oddly("apply", run.path, "--copy-to", tmp_path / "copy")[2]
+    assert oddly("apply", run.path, "--copy-to", tmp_path / "named.csv")[0] == 0
+    assert (tmp_path / "named.csv").read_text() == table.read_text()
+
+
 def test_apply_warns_of_names_that_a_spreadsheet_runs(
     oddly: Command, photos: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +177,7 @@ def test_the_next_cleaning_can_be_pasted(
     assert oddly("clean", "photos", *quick)[0] == 2
     out = "runs/photos-clean"
     assert oddly("clean", "--resume", "--skip-unreadable", "--out", out)[0] == 0
+    Path(out, "unreadable.csv").write_bytes("id,reason\nré.png,torn\n".encode("latin-1"))
     session = Session(Run(Path(out)), top=1)
     session.decide(0, "keep", None, 0)
     session.decisions.close()

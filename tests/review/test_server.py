@@ -60,7 +60,9 @@ def test_two_tabs_on_one_suspect(site: Site) -> None:
     assert (now["rank"], now["action"], now["label"], now["revision"]) == (0, "keep", "cat", 1)
     assert site.decide(0, "remove", now["revision"]).status_code == 200
     # The answer to a decision got lost; the page sends it again.
-    assert site.decide(0, "remove", now["revision"]).status_code == 200
+    lost = site.decide(0, "remove", now["revision"])
+    assert lost.status_code == 200 and lost.json()["again"]
+    assert not site.decide(1, "remove").json()["again"]
 
 
 @pytest.mark.parametrize("number", ["--5", "-", "1e3", "²", "9" * 13])
@@ -264,6 +266,8 @@ def test_a_file_of_decisions_that_was_deleted_takes_no_more(site: Site, run: Run
     answer = site.decide(1, "remove")
     told = "nothing was saved: the file of decisions is gone or another one"
     assert answer.status_code == 503 and answer.json()["error"].startswith(told)
+    looked = site.client.get("/api/suspect/1")  # which would have saved nothing anyway
+    assert looked.status_code == 503 and looked.json()["error"].startswith("the file of decisions")
 
 
 def test_many_tabs_at_once(tmp_path: Path, photos: Path, serve: Serve) -> None:

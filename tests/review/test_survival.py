@@ -85,7 +85,7 @@ def test_ctrl_c_says_where_the_decisions_are(run: Run) -> None:
         _, told = server.process.communicate(timeout=20)
         assert server.process.returncode == 0
     assert told.splitlines() == [
-        "6 suspects, 6 still open. Ctrl-C ends; decisions are kept.",
+        "6 to look at, 6 still open. Ctrl-C ends; decisions are kept.",
         f"decisions in {run.path}/decisions.sqlite",
     ]
     assert not (run.path / "decisions.sqlite-wal").exists()

@@ -9,7 +9,7 @@ import pytest
 
 from oddly.clean.findings import suspects_of
 from oddly.errors import InputError
-from oddly.records import Run, RunWriter, VerdictTable
+from oddly.records import SAME_PICTURE, Run, RunWriter, VerdictTable
 from oddly.review.suspects import Suspects, describe_score
 from tests.review.conftest import write_run
 
@@ -105,6 +105,47 @@ def test_copies_under_two_labels_come_first_side_by_side(tmp_path: Path) -> None
         assert list(suspects_of(Run(run.path), 5).id) == suspects.ids
     (run.path / "duplicates.csv").unlink()
     assert Suspects.read(Run(run.path)).ids == ids[:5]
+
+
+def write_copies(run: Run, rows: str, reasons: list[str | None]) -> Run:
+    path = run.path / "verdicts.parquet"
+    pq.write_table(pq.read_table(path).append_column("reason", [reasons]), path)
+    header = "group,id,given_name,conflicting,same\n"
+    (run.path / "duplicates.csv").write_text(header + rows)
+    return Run(run.path)
+
+
+def test_copies_that_the_run_kept_stand_directly_after_those_that_lose(tmp_path: Path) -> None:
+    """e loses to a and d, which are kept; b is a suspect by itself; c and f are kept."""
+    ids = [f"{name}.png" for name in "abcdef"]
+    run = write_run(tmp_path / "run", ids, tmp_path, keep=[1, 0, 1, 1, 0, 1])
+    lines = [f"1,{name}.png,{label},true,same pixels" for name, label in ("ac", "dc", "ed")]
+    reasons = [None] * 4 + [SAME_PICTURE, None]
+    run = write_copies(run, "\n".join([*lines, ""]), reasons)
+    suspects = Suspects.read(run)
+    assert suspects.ids == ["e.png", "a.png", "d.png", "b.png"]
+    assert suspects[0].words == "Same picture, another label: c (a.png) and 1 more"
+    assert suspects[1].words.endswith(". Same picture, another label: d (e.png)")
+    assert list(suspects_of(run).id) == ["e.png", "b.png"]
+    assert Suspects.read(run, top=1).ids == ["e.png", "a.png", "d.png"]  # with their pictures
+    assert Suspects.read(run, top=6).ids == [*suspects.ids, "c.png", "f.png"]
+
+
+def test_a_winner_that_its_score_condemns_tells_the_score_and_stands_with_its_copies(
+    tmp_path: Path,
+) -> None:
+    """b and d outvote f, and look wrong themselves; the order is that of `oddly clean`."""
+    ids = [f"{name}.png" for name in "abcdef"]
+    run = write_run(tmp_path / "run", ids, tmp_path, keep=[False] * 6)
+    lines = [f"1,{name}.png,{label},true,same pixels" for name, label in ("bx", "dx", "fy")]
+    run = write_copies(run, "\n".join([*lines, ""]), [None] * 5 + [SAME_PICTURE])
+    suspects = Suspects.read(run)
+    assert suspects.ids == ["b.png", "d.png", "f.png", "a.png", "c.png", "e.png"]
+    assert list(suspects_of(run).id) == suspects.ids
+    assert list(suspects_of(run, 4).id) == Suspects.read(run, top=4).ids[:4]
+    worse = "Strong suspicion: the label fits worse than 77\xa0% of random labels do"
+    assert suspects[0].words == f"{worse}. Same picture, another label: y (f.png)"
+    assert suspects[2].words == "Same picture, another label: x (b.png) and 1 more"
 
 
 def test_a_run_without_a_verdict(tmp_path: Path) -> None:

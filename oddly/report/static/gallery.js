@@ -76,7 +76,7 @@ const arrange = () => {
   const pair = controls["filter-pair"].value;
   const wanted = controls["filter-class"].value;
   const text = controls["filter-id"].value.trim().toLowerCase();
-  const { ids, given, suggested, confidence, score } = suspects;
+  const { ids, given, suggested, confidence, score, anyway } = suspects;
   order = ids
     .map((_, place) => place)
     .filter(
@@ -84,7 +84,7 @@ const arrange = () => {
         (wanted === "" || given[i] === Number(wanted)) &&
         (pair === "" || `${given[i]}>${suggested[i]}` === pair) &&
         (text === "" || ids[i].toLowerCase().includes(text)) &&
-        (i < page.copies || score[i] >= lowest),
+        (anyway[i] || score[i] >= lowest),
     );
   const by = {
     rank: (a, b) => a - b,

@@ -179,7 +179,7 @@ function decide(target, action, label) {
   return alone(async () => {
     const { rank, revision } = target;
     const answer = await ask("/api/decide", { rank, action, label, revision });
-    if (answer.saved) remember(answer.saved.revision);
+    if (answer.saved && !answer.again) remember(answer.saved.revision);  // else it may be another tab's
     if (view !== "grid") return show(answer);
     progress = answer.progress;
     showProgress();
