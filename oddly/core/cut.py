@@ -243,8 +243,15 @@ def share_of_vague(ordered: Tensor, sentinels: Tensor, num_classes: int) -> floa
     """
     wrapped = Counterfactual(sentinels, "sentinels")
     _, suspicious = settle(ordered, wrapped, PERCENTILES["sentinels"], num_classes)
-    _, random = settle(ordered, wrapped, 50.0, num_classes, recall=0.5)
-    return max(suspicious - random, 0.0)
+    return max(suspicious - share_of_random(ordered, sentinels, num_classes), 0.0)
+
+
+def share_of_random(ordered: Tensor, sentinels: Tensor, num_classes: int) -> float:
+    """Share of examples, in ascending order of score, that look wholly random.
+
+    It is what the sentinels' upper half implies.
+    """
+    return settle(ordered, Counterfactual(sentinels, "sentinels"), 50.0, num_classes, recall=0.5)[1]
 
 
 def probe(count: int) -> slice | Tensor:

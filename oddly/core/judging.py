@@ -12,7 +12,7 @@ from torch import Tensor
 from oddly.core.called import find_called, halve
 from oddly.core.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known_in_order
+from oddly.core.cut import cut_by_sentinels, known_in_order, share_of_random
 from oddly.core.learnt import NOTHING, SURE, contrast, contrast_needed, trust
 from oddly.core.one_way import condemn_, find_levels, find_one_way, share_held, share_wrong
 from oddly.core.percentile import choose_percentile
@@ -22,6 +22,7 @@ from oddly.core.verdict import FEWEST_EXAMPLES, Verdict
 from oddly.errors import InputError
 
 EMPTY = torch.empty(0, dtype=torch.bool)
+Pairs = tuple[tuple[int, int], ...]
 CHUNK = 2**22  # examples counted at a time, so that nothing but the masks grows with N
 
 
@@ -100,8 +101,8 @@ class Cut(NamedTuple):
     percentile: float
     counterfactual: Counterfactual
     noise_rate: tuple[float, float, float]
-    one_way: tuple[tuple[int, int], ...]
-    called: tuple[tuple[int, int], ...]
+    one_way: Pairs
+    called: Pairs
 
 
 def _cut_(
@@ -116,9 +117,7 @@ def _cut_(
     """Where `judge_by_sentinels` cuts, once it has shifted the examples' scores."""
     believed, named = trust(learnt, needed), percentile is not None
     ours = not named and target_precision is None  # else the cut is the user's, and it alone
-    one_way = find_one_way(examples, num_classes) if ours and learnt >= NOTHING else ()
-    alone = ours and not one_way and learnt >= SURE  # less tells of most classes, not of each
-    called = find_called(examples, num_classes) if alone else ()
+    one_way, called = _find_rules(examples, sentinels, learnt, num_classes) if ours else ((), ())
     ruled, levels = one_way or called, None
     if ruled:  # before any shift
         levels = (find_levels if one_way else halve)(examples, ruled, num_classes)
@@ -141,6 +140,20 @@ def _cut_(
         rate, most = share_wrong(examples, raised, threshold, held)
         rates = rate, min(rate, rates[1]), max(rates[2], most)
     return Cut(threshold, percentile, random, rates, one_way, called)
+
+
+def _find_rules(
+    examples: Scored, sentinels: Scored, learnt: float, num_classes: int
+) -> tuple[Pairs, Pairs]:
+    """Labels that went wrong by a rule in most classes; if in none, in which ones."""
+    if learnt < NOTHING:
+        return (), ()
+    one_way = find_one_way(examples, num_classes)
+    if one_way or learnt < SURE:  # less tells of most classes, not of each
+        return one_way, ()
+    ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
+    random = share_of_random(ordered, planted, num_classes)
+    return (), find_called(examples, random, num_classes)
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:

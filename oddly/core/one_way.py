@@ -153,7 +153,8 @@ def share_wrong(
     """The share of examples that reach the threshold now, and the most that may be wrong.
 
     With all others of these pairs, since the network has learnt the rule as well, or with as many
-    more as no pair can hold (`held`, None where each class was looked at by itself).
+    more as no pair can hold (`held`). None, where each class was looked at by itself: with two
+    standard errors and nothing else.
     """
     known = probe_known(examples)
     suspected = known.scores >= threshold

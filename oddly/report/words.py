@@ -120,7 +120,8 @@ def tell_limits(
     ]
     cannot = [
         no_proof,
-        "Systematic confusions, one class labelled as another, hide better than random errors.",
+        "Systematic confusions, one class labelled as another, hide better than random errors"
+        f"{'; of those named above some may be left' if by_rule else ''}.",
     ]
     if interval:
         cannot.append(

@@ -88,43 +88,95 @@ def hard(spread: bool) -> list[Group]:
 
 
 def test_a_hard_class_has_many_rivals() -> None:
-    assert find_called(scored(hard(spread=False)), 5) == ((1, 0),)
-    assert find_called(scored(hard(spread=True)), 5) == ()
+    assert find_called(scored(hard(spread=False)), 0.0, 5) == ((1, 0),)
+    assert find_called(scored(hard(spread=True)), 0.0, 5) == ()
 
 
 def test_the_surest_of_an_alike_class_are_sure() -> None:
     easy = [(25, 0, 1, -6.0), (35, 0, 1, -0.5), (40, 0, 1, 0.5), (40, 1, 0, 0.5)]
     others = [(100, k, (k + 2) % 5, -5.0) for k in range(1, 5)]
-    assert find_called(scored(easy + others), 5) == ()
+    assert find_called(scored(easy + others), 0.0, 5) == ()
+
+
+OTHERS: list[Group] = [(100, k, (k + 2) % 5, -5.0) for k in range(1, 5)]
 
 
 def test_few_images_are_chance() -> None:
     """Of ten images of a class two under another name are .2, less a standard error .06."""
-    others = [(100, k, (k + 2) % 5, -5.0) for k in range(1, 5)]
-    found = [find_called(scored([*others, (10, 0, 1, -0.5), (n, 1, 0, 0.5)]), 5) for n in (2, 3)]
+    few: list[Group] = [*OTHERS, (10, 0, 1, -0.5)]
+    found = [find_called(scored([*few, (n, 1, 0, 0.5)]), 0.0, 5) for n in (2, 3)]
     assert found == [(), ((1, 0),)]
+    assert find_called(scored([*OTHERS, (9, 0, 1, -0.5), (9, 1, 0, 0.5)]), 0.0, 5) == ()
+
+
+@pytest.mark.parametrize(("others", "found"), [(0, True), (40, False)])
+def test_the_more_other_rivals_the_less_it_counts(others: int, found: bool) -> None:
+    """A score of -2 is a likelihood of .12; six in ten of it are .07."""
+    own = [(60, 0, 1, -2.0), (others, 0, 2, -1.9), (25, 1, 0, 0.5)]
+    groups = [group for group in [*OTHERS, *own] if group[0]]
+    assert bool(find_called(scored(groups), 0.0, 5)) is found
+
+
+def test_the_surer_half_says_which_class() -> None:
+    own = [(50, 0, 1, -1.0), (60, 0, 2, -0.5), (40, 1, 0, 0.5)]
+    assert find_called(scored([*OTHERS, *own]), 0.0, 5) == ((1, 0),)
+
+
+def test_a_quarter_of_a_class_are_its_surest() -> None:
+    """Ten of them are sure; of the 25 surest the mean likelihood is .19."""
+    own = [(10, 0, 1, -6.0), (90, 0, 1, -0.8), (40, 1, 0, 0.5)]
+    assert find_called(scored([*OTHERS, *own]), 0.0, 5) == ((1, 0),)
+
+
+def test_no_likelihood_is_more_than_one() -> None:
+    """A score of 2 is .88: less than .93, which random labels might make of it."""
+    own = [(100, 0, 1, 2.0), (200, 1, 0, 2.0), (300, 1, 2, -5.0), (100, 2, 1, -5.0)]
+    assert find_called(scored(own), 1.7, 3) == ()
+    assert find_called(scored(own), 1.5, 3) == ((1, 0),)
+
+
+@pytest.mark.parametrize(("score", "found"), [(-5.0, True), (-1.0, False)])
+def test_more_is_asked_where_the_other_class_is_no_surer(score: float, found: bool) -> None:
+    """At -2.2 the surest are called so with a likelihood of .10, the others at -1.5."""
+    own = [(25, 0, 1, -2.2), (75, 0, 1, -1.5), (25, 1, 0, 0.5)]
+    groups = [(100, 1, 2, score), (100, 2, 3, -5.0), (100, 3, 2, -5.0), *own]
+    assert bool(find_called(scored(groups), 0.0, 4)) is found
+
+
+def test_no_name_loses_all_who_bear_it() -> None:
+    own = [(100, 0, 1, -0.5), (100, 2, 3, -5.0), (100, 3, 2, -5.0), (40, 1, 0, 0.5)]
+    assert find_called(scored(own), 0.0, 4) == ()
+    assert find_called(scored([*own, (1, 1, 0, -2.0)]), 0.0, 4) == ((1, 0),)
 
 
 def test_classes_that_change_places() -> None:
     both = [(70, 0, 1, -0.8), (30, 1, 0, 0.8), (70, 1, 0, -0.8), (30, 0, 1, 0.8)]
     others = [(100, k, (k + 1) % 5, -5.0) for k in range(2, 5)]
-    assert find_called(scored(both + others), 5) == ((1, 0), (0, 1))
+    assert find_called(scored(both + others), 0.0, 5) == ((1, 0), (0, 1))
 
 
-@pytest.mark.parametrize("classes", [2, 3, MOST_CLASSES + 1])
-def test_so_few_classes_or_so_many_are_not_looked_at(classes: int) -> None:
-    both = [(70, 0, 1, -0.8), (30, 1, 0, 0.8), (70, 1, 0, -0.8)]
-    assert find_called(scored(both), classes) == ()
+def test_random_labels_call_every_class_another() -> None:
+    """Of two classes .3 are called the other: .22 more than .08, were they not all random."""
+    both = scored([(70, 0, 1, -0.8), (30, 1, 0, 0.8), (70, 1, 0, -0.8), (30, 0, 1, 0.8)])
+    assert find_called(both, 0.1, 2) == ((1, 0), (0, 1))
+    assert find_called(both, 0.2, 2) == ()
+    assert find_called(both, 0.2, 4) == ((1, 0), (0, 1))  # of which a third is called each other
+
+
+def test_so_many_classes_are_not_looked_at() -> None:
+    both = scored([(70, 0, 1, -0.8), (30, 1, 0, 0.8), (70, 1, 2, -5.0)])
+    assert find_called(both, 0.0, MOST_CLASSES) and not find_called(both, 0.0, MOST_CLASSES + 1)
 
 
 def test_a_class_without_images_is_passed_over() -> None:
-    found = find_called(scored([(60, 0, 4, -0.5), (40, 4, 0, 0.5), (100, 4, 1, -5.0)]), 6)
+    found = find_called(scored([(60, 0, 4, -0.5), (40, 4, 0, 0.5), (100, 4, 1, -5.0)]), 0.0, 6)
     assert found == ((4, 0),)
 
 
 def test_half_way_from_wrong_labels_to_right_ones() -> None:
     """Images of 0 under their name lie at −0.8, so those called 1 at 0.8; those of 1 at −2."""
-    groups: list[Group] = [(50, 0, 1, -0.8), (50, 1, 2, -2.0), (10, 2, 0, -0.2)]
+    own: list[Group] = [(20, 0, 1, -3.0), (20, 0, 1, -0.8), (20, 0, 1, -0.1)]
+    groups: list[Group] = [*own, (50, 1, 2, -2.0), (10, 2, 0, -0.2)]
     levels = halve(scored(groups), [(1, 0), (2, 0)], 3)
     assert levels.tolist() == pytest.approx([-0.6, 0.0])
 
