@@ -262,6 +262,44 @@ def test_the_table_of_all_methods_on_digits() -> None:
             assert accuracy == f"{mean(each['test_accuracy'] for each in figures):.1f} %"
 
 
+def test_how_much_a_suggestion_promises() -> None:
+    def said(case: str) -> dict[str, float]:
+        found = stored(f"detection/{case}--odd--seed0.json")["details"]["suggestions"]
+        return dict(found)
+
+    for name, number, *shares in rows("docs/how_it_works.md", "| suggestions | right |"):
+        found = said(CASES[name.replace(" that learnt little", " ¹")])
+        assert number == f"{found['count']:,}"
+        assert shares == [f"{100 * found[key]:.1f} %" for key in ("right", "said_right")]
+    *whole, _ = CASES.values()  # without the ConvNeXt
+    surplus = sorted(100 * (said(each)["said_right"] - said(each)["right"]) for each in whole)
+    told = f"{surplus[1]:.0f} to {surplus[-1]:.0f} points too much in {len(whole) - 1} of the"
+    assert f"{told} [{len(whole)} cases]" in words_of("docs/how_it_works.md")
+    assert surplus[0] < 0 < surplus[1]
+
+
+def test_why_the_default_differs_from_the_paper_s_rule() -> None:
+    page = words_of("docs/how_it_works.md")
+    names = sorted((ROOT / "oddly/results/detection").glob("cifar*--odd_paper--seed0.json"))
+    both = [file.name.split("--")[0] for file in names if "features" not in file.name]
+    rule, ours = ([detected(case, m)["f1"] for case in both] for m in ("odd_paper", "odd"))
+    assert len(both) == 6 and "six kinds of labels on CIFAR" in page
+    assert all(a > b for a, b in zip(ours, rule, strict=True)) and "ahead in each" in page
+    (low, high), (least, most) = (
+        [f"{end(each):.2f}".lstrip("0") for end in (min, max)] for each in (rule, ours)
+    )
+    assert f"reaches F1 {low} to {high} and the default {least} to {most}," in page
+    table = {row[0]: row[1:] for row in rows("docs/reproduce.md", "| ours | f1 | precision |")}
+    recalls = [float(table[f"E = {e}, p = 10"][2].split()[0]) for e in (50, 75, 100)]
+    first, second, third = (f"{100 * recall:.0f} %" for recall in recalls)
+    said = f"finds {first} of the wrong labels at E = 50, {second} at E = 75 and {third} at E = 100"
+    assert said in page
+    assert "removes 43 % of the labels where 36 % are wrong: precision .81" in words_of(
+        "docs/reproduce.md"
+    )
+    assert "at a precision of .81" in page
+
+
 def test_by_how_much_two_aims_are_missed() -> None:
     def short_of_best(case: str, seed: int = 0) -> str:
         found = detected(case, "odd", seed)
