@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from oddly.benchmarks.detection.cases import CASES as FILLED
 from oddly.core.learnt import SURE
 
 ROOT = Path(__file__).parents[1]
@@ -242,6 +243,76 @@ def test_no_accuracy_of_the_readme_is_bold_without_plain_training_beside_it() ->
     for kind in kinds:
         bold = any("**" in line.split("|")[3] for line in kind)
         assert bold == any("plain training" in line for line in kind), kind[0]
+
+
+RIVALS = ("odd", "odd_paper", "cleanlab", "predicted", "aum", "erm_gmm")
+
+
+@pytest.mark.parametrize(
+    ("heading", "figure", "methods", "first"),
+    [
+        ("| AUM | two Gaussians |\n|---|---|---|---|---|---|---|---|\n", "f1", RIVALS, 2),
+        ("| two Gaussians | final losses |\n", "average_precision", (*RIVALS, "erm"), 1),
+    ],
+)
+def test_the_tables_of_rivals(
+    heading: str, figure: str, methods: tuple[str, ...], first: int
+) -> None:
+    """The highest of a row, and no other, is bold."""
+    lines = (ROOT / "docs/detection.md").read_text().split(heading, 1)[1].split("\n\n")[0]
+    table = [line.strip("| ").split(" | ") for line in lines.splitlines() if line[:2] == "| "]
+    heads = "CIFAR-10N aggregate, frozen features"
+    cases = {**CASES, heads: "cifar10n-aggregate-features"}
+    assert {row[0] for row in table} == {name for name in cases if "ConvNeXt" not in name}
+    for name, *cells in table:
+        if first == 2:
+            assert cells.pop(0) == f"{100 * detected(cases[name], 'odd')['error_rate']:.1f} %"
+        shown = [shown_or_not_run(cases[name], m, lambda it: short(it[figure])) for m in methods]
+        most = max(value for value in shown if value != "not run")
+        assert cells == [
+            "–" if value == "not run" else f"**{value}**" if value == most else value
+            for value in shown
+        ]
+
+
+def test_what_finding_them_costs() -> None:
+    page = words_of("docs/detection.md")
+    *whole, _ = CASES.values()  # without the ConvNeXt
+
+    def spans(method: str) -> list[str]:
+        there = [f"{case}--{method}--seed0.json" for case in whole]
+        there = [name for name in there if (ROOT / "oddly/results/detection" / name).exists()]
+        costs = [stored(f"detection/{name}")["cost"] for name in there]
+        ends = [
+            sorted({f"{end(c[key] for c in costs):.2f}" for end in (min, max)})
+            for key in ("factor", "to_model")
+        ]
+        return [" to ".join(each.removeprefix("0") for each in pair) for pair in ends]
+
+    (ours, _), *others = (spans(method) for method in ("odd", "cleanlab", "aum", "erm_gmm"))
+    alone, whole_way = zip(*others, strict=True)
+    assert f"ours takes {ours}, since" in page
+    assert "cleanlab takes {}, AUM {} and two Gaussians {}, without".format(*alone) in page
+    assert "on what they keep it is {}, {} and {}.".format(*whole_way) in page
+    seeds = [short(detected("cifar10n-aggregate-features", "odd", seed)["f1"]) for seed in (1, 2)]
+    assert f"Two other seeds of ours have F1 {seeds[0]} and {seeds[1]} there" in page
+
+
+def test_the_order_in_which_cells_are_filled() -> None:
+    told = words_of("docs/detection.md").split("`--next` begins with ", 1)[1]
+    first, last = told.split(", then takes the last three rows of the table,", 1)
+    named = re.findall(r"`([\w-]+)`", first)
+    order = list(FILLED)
+    assert named == order[: len(named)] and last.startswith(" then the rest.")
+    rows_of_one = (
+        "cifar10-uniform-40-layernorm",
+        "digits-uniform-40",
+        "cifar10n-aggregate-features",
+    )
+    assert tuple(order[len(named) : len(named) + 3]) == rows_of_one
+    assert [row[0].strip("`") for row in rows("docs/detection.md", "| case | labels |")][
+        -3:
+    ] == list(rows_of_one)
 
 
 def test_the_table_of_all_methods_on_digits() -> None:
