@@ -382,6 +382,51 @@ def test_by_how_much_two_aims_are_missed() -> None:
     assert f"frozen features {first} with seed 0 (.02), {second} and {third} with the" in page
 
 
+def test_a_linear_head_on_frozen_features() -> None:
+    page = words_of("docs/default.md").split("**A linear head on frozen features**", 1)[1]
+    case = "cifar10n-aggregate-features"
+    runs = [stored(f"detection/{case}--odd--seed{seed}.json") for seed in range(3)]
+
+    def three(values: list[str]) -> str:
+        return f"{values[0]}, {values[1]} and {values[2]}"
+
+    f1, best = (three([short(run["figures"][k]) for run in runs]) for k in ("f1", "best_f1"))
+    assert f"F1 {f1} with seeds 0, 1 and 2, best cuts {best}." in page
+    assert f"five folds gave {short(detected(case, 'cleanlab')['f1'])} (seed 0)" in page
+    told = [run["details"]["suggestions"] for run in runs]
+    right, said = (three([f"{100 * it[k]:.0f}" for it in told]) for k in ("right", "said_right"))
+    assert f"right in {right} % of them; their confidences said {said} %." in page
+
+
+def test_an_early_prune() -> None:
+    page = words_of("docs/default.md").split("- **Early E.**", 1)[1]
+    cases = stored("sentinels_resnet18_30_epochs.json")["cases"]
+    noisy = {case["case"]: case["forced"] for case in cases if case["error_rate"]}
+    gaps = {name: [each["best_f1"] - each["f1"] for each in f] for name, f in noisy.items()}
+    assert all([each["epoch"] for each in f] == [8, 12, 18] for f in noisy.values())  # of 30
+    worst = max(gaps, key=lambda name: gaps[name][0])
+    early, late = (f"{max(gap[i] for gap in gaps.values()):.2f}"[1:] for i in (0, 2))
+    assert worst == "CIFAR-10, uniform 20 %"
+    assert f"up to {early} below the best one (uniform 20 %), at 60 % of them within {late}" in page
+
+
+def test_how_well_any_score_could_rank() -> None:
+    page = words_of("docs/default.md")
+    found = {
+        case["case"]: case["logistic"] for case in stored("ranking_ceiling_resnet18.json")["cases"]
+    }
+    first, second = (
+        [short(found[f"CIFAR-10N {each}"][key]) for key in ("average_precision", "best_f1")]
+        for each in ("aggregate", "random1")
+    )
+    told = f"AP {first[0]} (aggregate; best F1 {first[1]}) and {second[0]} (random1; {second[1]})"
+    assert told in page
+    ours = {each: detected(f"cifar10n-{each}", "odd") for each in ("aggregate", "random1")}
+    assert f"F1 .77 and AP .88 on aggregate (reached: {short(ours['aggregate']['f1'])} and" in page
+    assert ours["aggregate"]["best_f1"] < 0.77 and ours["random1"]["best_f1"] < 0.83
+    assert f"F1 .83 on random1 ({short(ours['random1']['f1'])})" in page
+
+
 def test_the_table_of_clean_labels() -> None:
     table = rows("docs/default.md", "| difference of the means |")
     assert [cells[0] for cells in table] == ["CIFAR-10", "CIFAR-100"]
@@ -397,10 +442,10 @@ def test_the_table_of_clean_labels() -> None:
 
 
 def test_what_it_costs_on_a_gpu() -> None:
-    page = (ROOT / "docs/default.md").read_text()
-    cost = stored("overhead_wrn_28_10.json")
-    words = " ".join(page.split())
-    assert f"sentinels took {cost['ratio']:.3f} (`oddly/results" in words
+    cost, words = stored("overhead_wrn_28_10.json"), words_of("docs/default.md")
+    measured = dict(rows("docs/default.md", "| where | ratio |"))
+    assert measured["one H200, WRN-28-10, bf16, not compiled"] == f"{cost['ratio']:.3f}"
+    assert "On the H200 (`oddly/results/overhead_wrn_28_10.json`)" in words
     assert f"in turn, says {cost['interleaved_ratio']:.3f}," in words
     assert f"{cost['observe_microseconds']:.0f} µs in each step" in words
     verdict = cost["prune_milliseconds"]

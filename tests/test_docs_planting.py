@@ -7,11 +7,11 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.sentinels import FEWEST, how_many
-from tests.test_docs import ROOT, short, stored
+from tests.test_docs import ROOT, short, stored, words_of
 
 STORED = stored("planting.json")
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
-DEFAULT = (ROOT / "docs/default.md").read_text(encoding="utf-8")
+DEFAULT = words_of("docs/default.md")
 SECTION = PAGE.split("## How many are planted\n")[1].split("\n##")[0]
 HARM, FINDING = SECTION.split("**What fewer would find.**")
 
