@@ -2,7 +2,7 @@
 
     python -m evidence.common_mean --data-dir DATA --mnist FOLDER --fashion FOLDER --folders FOLDER
 
-65 rows, 10 minutes; the small sets as in small_trial.py, the folders as in folders.py. A linear
+41 rows, 10 minutes; the small sets as in small_trial.py, the folders as in folders.py. A linear
 head as `oddly clean` trains it, judged at E, before any later look; means of two seeds.
 """
 
