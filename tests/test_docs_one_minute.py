@@ -46,7 +46,9 @@ def summaries(row: str) -> list[dict[str, Any]]:
 def test_what_a_minute_gets() -> None:
     erm, cut, ours, reflected = (summaries(row) for row in MINUTE_ROWS)
     assert (
-        len(ours) == 3 and not reflected and "last row of the table above still has to be" in PAGE
+        len(ours) == 3
+        and not reflected
+        and "The last row of the fast table still has to be" in PAGE
     )
     first = ours[0]
     ended = f"ended at {first['test_accuracy']:.2f} % in {first['seconds']:.1f} s on one H200"
