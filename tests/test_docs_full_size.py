@@ -60,6 +60,7 @@ def test_simulated_and_real_noise() -> None:
     far = {int(epoch): look["ks_noise_simulated"] for epoch, look in looks.items()}
     until = [distance for epoch, distance in far.items() if epoch <= 75]
     assert f"KS distance of {two(min(until))} to {two(max(until))} apart up to epoch 75" in PAGE
+    assert f"({two(far[25])} at epoch 25, which the table leaves out)" in PAGE
     assert f"At epoch 100 it is {two(far[100])}," in PAGE
 
 
@@ -128,7 +129,7 @@ def test_the_summary() -> None:
     far = [look["ks_noise_simulated"] for epoch, look in looks.items() if int(epoch) <= 75]
     assert f"{two(min(far))} to {two(max(far))} up to epoch 75" in three[1]
     f1 = [f"{short(looks[e]['by_percentile']['10']['f1'])} at E = {e}" for e in ("50", "75", "100")]
-    assert four[1].startswith(f"best F1 {', '.join(f1)} /")
+    assert four[1].startswith(f"F1 with p = 10: {', '.join(f1)} /")
     runs = fill(EXPERIMENTS["figure7"].cells(FULL, 1), Store())
     assert seven[1].startswith(f"{sum(bool(run.values) for run in runs)} of {len(runs)} runs")
     found = {f"{c.row}, {c.column}": c.ours for c in fill(cells_of("figure10"), Store())}
