@@ -478,7 +478,7 @@ def test_what_our_default_ended_with_in_the_paper_s_setting() -> None:
     rule = stored("reproduce/cifar100-uniform40-odd-wrn-28-10-seed0-24b1caa0.json")["summary"]
     end = ours["test_accuracy"]
     above = f"{end:.2f} %: {end - 72.4:.2f} points above what the paper reports for its rule,"
-    assert f"ended at {above} {end - rule['test_accuracy']:.2f} above that rule" in page
+    assert f"ended at {above} and {end - rule['test_accuracy']:.2f} above that rule" in page
     found = "precision {precision:.2f} and recall {recall:.2f}".format(**ours).replace("0.", ".")
     assert f"pruned after epoch {ours['prune_after']}, with {found}: {tell_kept(ours)}" in page
 
@@ -505,7 +505,7 @@ def test_what_the_paper_s_rule_ended_with() -> None:
     )
     found = "precision {precision:.2f} and recall {recall:.2f}".format(**odd).replace("0.", ".")
     ended = f"{odd['test_accuracy']:.1f} % with ODD and {mixup['test_accuracy']:.2f} % with mixup"
-    assert f"{found} again and ended at {ended}" in page
+    assert f"a second training of the same seed again had {found}. It ended at {ended}" in page
     short_of = (72.4 - odd["test_accuracy"], 76.5 - mixup["test_accuracy"])
     assert "{:.1f} and {:.2f} points below the paper".format(*short_of) in page
     assert tell_kept(odd) in page

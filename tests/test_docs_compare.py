@@ -43,6 +43,19 @@ def test_the_tables(name: str) -> None:
                 assert abs(row[name]["std"] - stdev(values)) < 1e-9
 
 
+@pytest.mark.parametrize(("row", "name"), [(0, "compare_digits_uniform40.json"), (1, CIFAR10)])
+def test_the_results_in_short(row: int, name: str) -> None:
+    data, plain, ours, best = rows(PAGE, "| | plain training | ODD (our default) | best |")[row]
+    found = {each["method"]: each for each in stored(name)["rows"]}
+    assert data.endswith(f", {len(found)} methods")
+    accuracy = {method: f"{each['test_accuracy']['mean']:.2f}" for method, each in found.items()}
+    f1 = {method: short(found[method]["f1"]["mean"]) for method in ("odd", "elr")}
+    assert (plain, ours) == (f"{accuracy['erm']} %", f"{accuracy['odd']} %, F1 {f1['odd']}")
+    most = [method for method, one in accuracy.items() if one == max(accuracy.values(), key=float)]
+    assert most == (["odd", "elr"] if row == 0 else ["elr"])
+    assert f"ELR, {accuracy['elr']} %" in best and best.endswith(f"F1 {f1['elr']}")
+
+
 def test_who_beats_plain_training_on_cifar10() -> None:
     """By more than the standard deviation of either; what the page says below the table."""
     assert {row["runs"] for row in best_first(CIFAR10)} == {3}

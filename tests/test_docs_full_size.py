@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from oddly.experiments import EXPERIMENTS
+from oddly.experiments.base import Cell, fill
 from oddly.experiments.results import Result, Store
-from oddly.experiments.sizes import FULL
+from oddly.experiments.sizes import FAST, FULL
 from oddly.experiments.table1_cifar_uniform import make_job
 from tests.test_docs import rows, short, stored, words_of
 
@@ -26,9 +29,10 @@ def test_plain_training_on_cifar_100() -> None:
     plain, rule, ours = (
         result(row).summary["test_accuracy"] for row in ("ERM", "ODD", "ODD (our default)")
     )
-    assert f"in the same setting ended at {plain:.2f} %, where the paper has 55.7" in PAGE
+    assert f"**Plain training** (ERM) ended at {plain:.2f} %, where the paper has 55.7" in PAGE
     gains = (
-        f"ODD gains {rule - plain:.1f} points here (paper: 16.7), our default {ours - plain:.1f}"
+        f"ODD gains {rule - plain:.1f} points over it here (paper: 16.7), our default"
+        f" {ours - plain:.1f}."
     )
     assert gains in PAGE
     assert f"plain training {plain:.1f} %." in words_of("README.md")
@@ -44,18 +48,20 @@ def test_plain_training_on_cifar_100() -> None:
 def test_what_decides_the_memorising() -> None:
     looks = result("ERM").snapshots
     at_75 = looks["75"]["by_percentile"]["10"]
-    assert f"precision {two(at_75['precision'])} and recall {two(at_75['recall'])}" in PAGE
+    found = f"{two(at_75['precision'])} and recall {two(at_75['recall'])}"
+    assert f"With dropout, precision at E = 75 is {found}," in PAGE
     curve = result("ERM").curve
     reached = curve["test_accuracy"][curve["epoch"].index(75)]
-    assert f"the test accuracy there {reached:.1f} instead of 46.8 %" in PAGE
+    assert f"the test accuracy there is {reached:.1f} instead of 46.8 %" in PAGE
 
 
 def test_simulated_and_real_noise() -> None:
     looks = result("ERM").snapshots
     far = {int(epoch): look["ks_noise_simulated"] for epoch, look in looks.items()}
     until = [distance for epoch, distance in far.items() if epoch <= 75]
-    assert f"KS distance of {two(min(until))} to {two(max(until))} apart, up to epoch 75" in PAGE
-    assert f"At epoch 100 it is {two(far[100])}" in PAGE
+    assert f"KS distance of {two(min(until))} to {two(max(until))} apart up to epoch 75" in PAGE
+    assert f"({two(far[25])} at epoch 25, which the table leaves out)" in PAGE
+    assert f"At epoch 100 it is {two(far[100])}," in PAGE
 
 
 def test_the_best_of_the_cuts_of_figure_4() -> None:
@@ -68,7 +74,7 @@ def test_the_best_of_the_cuts_of_figure_4() -> None:
     assert max(f1, key=f1.__getitem__) == ("50", "10")
     assert f"p = 10 at E = 50 (F1 {short(round(f1['50', '10'], 3))})" in PAGE
     ours, other = (short(round(f1["75", p], 3)) for p in ("10", "5"))
-    assert f"the paper's E = 75 has {ours}, p = 5 there {other:0<4}" in PAGE
+    assert f"At the paper's E = 75, p = 10 has {ours} and p = 5 has {other:0<4}" in PAGE
     assert f"recall {two(looks['100']['by_percentile']['10']['recall'])})" in PAGE
     ends = [f1["75", p] for p in ("1", "5", "10", "30")]
     assert f"F1 goes from {two(min(ends))} to {two(max(ends))} at E = 75" in PAGE
@@ -89,11 +95,66 @@ def test_where_a_step_goes() -> None:
     assert f"The convolutions run at {work / busy:.0f} TFLOP/s, two thirds" in PAGE
     assert work / busy / STEP["matmul_teraflops"] == pytest.approx(2 / 3, abs=0.01)
     allowed = round(STEP["batch_size"] / busy, -2)
-    assert f"alone would allow {allowed:,.0f} images/s" in PAGE
+    assert f"On their own they would allow {allowed:,.0f} images/s" in PAGE
     left = 1000 * STEP["batch_size"] / 15_000 - 1000 * busy
     others = 1000 * STEP["batch_size"] / plain["images_per_second"] - 1000 * busy
     assert left == pytest.approx(0.5, abs=0.05) and others == pytest.approx(3, abs=0.1)
     assert f"({searched['images_per_second']:,.0f} images/s)" in PAGE
+
+
+def test_the_summary() -> None:
+    """Each row that holds numbers: ours from stored runs, the paper's from the experiments."""
+    summary = {row[0]: row[1:] for row in rows("docs/reproduce.md", "| in the paper | does it")}
+    assert len(summary) == 9
+    table, _, large, two_, three, four, seven, ten, eleven = summary.values()
+    cells = fill(EXPERIMENTS["table1"].cells(FULL, 3), Store())
+    both = {f"{c.row}, {c.column}": c for c in cells if c.paper and c.ours is not None}
+    said = [
+        f"{name} {both[f'{row}, {column}'].ours:.2f} / {both.pop(f'{row}, {column}').paper}"
+        for row, column, name in (
+            ("ERM", "CIFAR-100 40 %", "plain training"),
+            ("ODD", "CIFAR-100 40 %", "ODD"),
+            ("ODD + mixup", "CIFAR-100 40 %", "ODD + mixup"),
+            ("ODD", "CIFAR-10 40 %", "CIFAR-10, 40 %: ODD"),
+        )
+    ]
+    assert not both
+    assert all(each.replace("±", " ± ") in table[1] for each in said)
+    printed = sum(cell.paper is not None for cell in cells)
+    assert table[2].startswith(f"{printed - len(said)} of its {printed} numbers")
+    assert large[2] == f"all {sum(count_printed(f'table{n}') for n in range(3, 8))} numbers"
+    leopards = fill(EXPERIMENTS["figure2"].cells(FAST, 3), Store())[2]
+    assert two_[1].startswith(f"{leopards.ours:.0f} leopards removed by all three seeds")
+    looks = result("ERM").snapshots
+    far = [look["ks_noise_simulated"] for epoch, look in looks.items() if int(epoch) <= 75]
+    assert f"{two(min(far))} to {two(max(far))} up to epoch 75" in three[1]
+    f1 = [f"{short(looks[e]['by_percentile']['10']['f1'])} at E = {e}" for e in ("50", "75", "100")]
+    assert four[1].startswith(f"F1 with p = 10: {', '.join(f1)} /")
+    runs = fill(EXPERIMENTS["figure7"].cells(FULL, 1), Store())
+    assert seven[1].startswith(f"{sum(bool(run.values) for run in runs)} of {len(runs)} runs")
+    found = {f"{c.row}, {c.column}": c.ours for c in fill(cells_of("figure10"), Store())}
+    removed, wrong = (found[f"40 % noise, {name}"] for name in ("removed, E = 75", "wrong"))
+    assert f"{removed:.1f} % removed where {wrong:.1f} % are wrong /" in ten[1]
+    found = {f"{c.row}, {c.column}": c.ours for c in fill(cells_of("figure11"), Store())}
+    assert eleven[1].startswith(
+        "40 %: "
+        + ", ".join(
+            f"{data} "
+            + " and ".join(
+                two(found[f"40 % noise, {data} {which}"] or 0) for which in ("precision", "recall")
+            )
+            for data in ("CIFAR-100", "CIFAR-10")
+        )
+    )
+
+
+def cells_of(name: str) -> Sequence[Cell]:
+    return EXPERIMENTS[name].cells(FULL, 1)
+
+
+def count_printed(name: str) -> int:
+    experiment = EXPERIMENTS[name]
+    return sum(cell.paper is not None for cell in experiment.cells(experiment.sizes["full"], 1))
 
 
 def two(value: float) -> str:

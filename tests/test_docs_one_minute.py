@@ -5,8 +5,11 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from oddly.experiments.results import Store
 from oddly.experiments.sizes import FAST, FULL
+from oddly.experiments.snapshot import EDGES
 from oddly.experiments.table1_cifar_uniform import MINUTE_ROWS, make_job
 from tests.test_docs import rows, short, stored, words_of
 
@@ -29,10 +32,10 @@ def test_the_table_of_trials() -> None:
 
 def test_what_is_said_of_crops_that_go_on_mirrored() -> None:
     best = [trial for trial in TRIALS if trial["what"] == BEST]
-    assert "bring all four trainings above 92.8 % with mirror images" in PAGE
+    assert "brings all four trainings above 92.8 % with mirror images" in PAGE
     assert len(best) == 4 and min(trial["mirrored"] for trial in best) > 92.8
     alone = mean(trial["test_accuracy"] for trial in best)
-    assert f"and to {alone:.1f} % in the mean without" in PAGE
+    assert f"and their mean to {alone:.1f} % without" in PAGE
 
 
 def summaries(row: str) -> list[dict[str, Any]]:
@@ -42,19 +45,23 @@ def summaries(row: str) -> list[dict[str, Any]]:
 
 def test_what_a_minute_gets() -> None:
     erm, cut, ours, reflected = (summaries(row) for row in MINUTE_ROWS)
-    assert len(ours) == 3 and not reflected and "has yet to be trained for the table" in PAGE
+    assert (
+        len(ours) == 3
+        and not reflected
+        and "The last row of the fast table still has to be" in PAGE
+    )
     first = ours[0]
-    ended = f"ended at {first['test_accuracy']:.2f} % in {first['seconds']:.1f} s of one H200"
+    ended = f"ended at {first['test_accuracy']:.2f} % in {first['seconds']:.1f} s on one H200"
     all_three = f"{mean(run['test_accuracy'] for run in ours):.2f} % in the mean of three seeds"
     assert ended in PAGE and all_three in PAGE
     reached = [run["test_accuracy"] >= 92.8 for run in ours]
     assert sum(reached) == 2 and mean(run["test_accuracy"] for run in ours) < 92.8
-    assert "Two of the three reach the paper's 92.8 %, their mean does not." in PAGE
+    assert "Two of the three seeds reach the paper's 92.8 %; their mean does not." in PAGE
     for name in ("precision", "recall"):
         ends = [end(run[name] for run in ours) for end in (min, max)]
         assert f"{name} {' to '.join(f'{each:.2f}'.lstrip('0') for each in ends)}" in PAGE
     others = [mean(run["test_accuracy"] for run in runs) for runs in (cut, erm)]
-    assert "CutMix {:.1f} %, plain training {:.1f} %".format(*others) in PAGE
+    assert "no pruning, CutMix reaches {:.1f} %, plain training {:.1f} %".format(*others) in PAGE
 
 
 def test_the_papers_rule_on_cifar10_at_full_size() -> None:
@@ -65,22 +72,38 @@ def test_the_papers_rule_on_cifar10_at_full_size() -> None:
     assert result and trunk and hundred
     end, looks = result.summary, trunk.snapshots
     behind = 92.8 - end["test_accuracy"]
-    assert f"the paper's rule**: {end['test_accuracy']:.2f} %, {behind:.2f} below the paper" in PAGE
+    assert f"rule ended at {end['test_accuracy']:.2f} %, {behind:.2f} below the paper" in PAGE
     far = [looks[epoch]["ks_noise_normal"] for epoch in sorted(looks, key=int)]
-    assert far == sorted(far) and f"wrong labels {two(far[-1])}, highest so far" in PAGE
+    assert (
+        far == sorted(far)
+        and f"right and wrong labels is {two(far[-1])}, the highest so far" in PAGE
+    )
     simulated = [each.snapshots["75"]["ks_noise_simulated"] for each in (trunk, hundred)]
-    assert "the real noise {}; {} on CIFAR-100".format(*map(two, simulated)) in PAGE
+    assert "the real noise is {}, against {} on CIFAR-100".format(*map(two, simulated)) in PAGE
+    ends = (spread_of(looks["75"]["histogram"][which]) for which in ("noise", "simulated"))
+    real, drawn = (" and ".join(f"{end:.1f}" for end in each) for each in ends)
+    middle = f"losses between {real}, of the simulated ones between {drawn}."
+    assert f"Eight in ten of the real wrong labels have {middle}" in PAGE
+    ten = looks["75"]["by_percentile"]["10"]
+    lost = f"a tenth of the wrong labels and loses {100 * (1 - ten['recall']):.0f} %"
+    assert f"So p = 10 cuts at {ten['threshold']:.2f}, where it should lose {lost}" in PAGE
     removed, wrong = end["removed_fraction"], end["noise"]["realised"]
     assert f"removes {100 * removed:.0f} % of the labels where {100 * wrong:.0f} % are" in PAGE
     assert f"precision {two(end['precision'])} and recall {two(end['recall'])}, where" in PAGE
     found = end["recall"] * wrong
     of_right = (removed - found) / (1 - wrong)  # right labels removed, replaced or not
     counted = found + (0.4 - wrong) * of_right
-    by_count = f"about {two(counted / 0.4)} and precision {two(counted / removed)} by its count"
-    assert f"recall is {by_count}" in PAGE
+    by_count = f"about {two(counted / 0.4)} and precision {two(counted / removed)}"
+    assert f"By that count recall is {by_count} (if these are removed as often" in PAGE
     thirty = looks["75"]["by_percentile"]["30"]
-    would = f"would have had {two(thirty['precision'])} and {two(thirty['recall'])}"
-    assert f"p = 30, on the same losses, {would}" in PAGE
+    would = f"precision {two(thirty['precision'])} and recall {two(thirty['recall'])}"
+    assert f"With p = 30, the same losses would have given {would}." in PAGE
+
+
+def spread_of(counts: list[int]) -> list[float]:
+    """Where a tenth and nine tenths of the losses lie below, read off the histogram."""
+    below = np.concatenate([[0], np.cumsum(counts)]) / sum(counts)
+    return [float(np.interp(share, below, EDGES)) for share in (0.1, 0.9)]
 
 
 def two(value: float) -> str:

@@ -1,8 +1,11 @@
-"""What each method costs beside plain training.
+"""What each method costs compared with plain training.
 
-`oddly benchmark methods`: whole short runs on digits, the best of several; about five minutes on
-one CPU core. On a CPU processor seconds of one thread are counted, so that a busy machine disturbs
-little; on a GPU seconds on the clock.
+Paper: gives no costs; docs/compare.md#what-they-cost lists what the methods' own papers suggest.
+Command: oddly benchmark methods
+Cost: whole short runs on digits, the best of several; about five minutes on one CPU core. On a CPU
+it counts processor seconds of one thread, which other processes disturb little; on a GPU, seconds
+on the clock.
+Numbers to match: `declared`, the passes per epoch that `oddly compare --equal-cost` counts with.
 """
 
 from __future__ import annotations

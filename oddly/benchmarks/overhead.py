@@ -1,7 +1,10 @@
 """What denoising adds to plain training, in the engine's own loop.
 
-`oddly benchmark overhead`: well under a minute on two CPU cores or on one GPU. Figure to reach:
-ratio ≤ 1.01 on a CPU (ResNet-8) and on a GPU (WRN-28-10, bf16, channels_last).
+Paper: "almost zero computational overhead compared to standard training" (abstract), no numbers.
+Command: oddly benchmark overhead
+Cost: well under a minute on two CPU cores or on one GPU.
+Numbers to match, ours: ratio ≤ 1.02, on a CPU (ResNet-8) and on a GPU (WRN-28-10, bf16,
+channels_last). What was measured: docs/default.md#what-it-costs.
 """
 
 from __future__ import annotations

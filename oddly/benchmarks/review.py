@@ -1,11 +1,14 @@
-"""The review page's speed over a run of a million examples, measured over HTTP.
+"""How fast the review page is for a run of a million examples, measured over HTTP.
 
-`oddly benchmark review`: about half a minute on two CPU cores. A run folder with that many
-verdicts is made, with real PNG files for the worst suspects, `oddly review` is started as a process
-of its own, and a client asks what the page would ask. Figures to reach on two cores:
-first_page_milliseconds ≤ 300 (page, stylesheet, script, first suspect, its picture, over fresh
-connections) and next_suspect_milliseconds ≤ 50 (decision on disk, next suspect, its picture). Each
-is the 95th percentile of its repeats; the median and the slowest stand beside.
+Paper: nothing; the page is ours.
+Command: oddly benchmark review
+Cost: about half a minute on two CPU cores. It makes a run folder with a million verdicts and real
+PNG files for the worst suspects, starts `oddly review` as a process of its own, and requests what
+the page would request.
+Numbers to match, ours, on two cores: first_page_milliseconds ≤ 300 (page, stylesheet, script, first
+suspect and its picture, over new connections) and next_suspect_milliseconds ≤ 50 (decision on disk,
+next suspect, its picture). Both are 95th percentiles; median and slowest are printed too. What was
+measured: docs/review.md#speed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a GPU spends its time in a training step, by kind of kernel."""
+"""Where a GPU spends its time in a training step, by kind of kernel; part of `throughput`."""
 
 from __future__ import annotations
 

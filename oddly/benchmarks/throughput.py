@@ -1,13 +1,16 @@
-"""Images per second in the real loop, beside what one would otherwise write.
+"""Images per second of the training loop, next to a plain PyTorch loop.
 
-`oddly benchmark throughput`: a few minutes on one GPU, most of it compiling; seconds on a CPU with
-its small network. Figures to reach on one H200 (WRN-28-10, batch 128, bf16, compiled):
-images_per_second ≥ 11,800, aim 15,000; ratio ≥ 2.
+Paper: nothing; speed is ours.
+Command: oddly benchmark throughput
+Cost: a few minutes on one GPU, most of it compiling; seconds on a CPU with its small network.
+Numbers to match, ours, on one H200 (WRN-28-10, batch 128, bf16, compiled): images_per_second
+≥ 11,800 (the goal beyond it is 15,000), ratio ≥ 2. What was measured: docs/reproduce.md#speed.
 
-Ours is the engine's own epoch: augmentation, ledger, schedule and all. Theirs is a torchvision
-dataset behind a DataLoader with worker processes, PyTorch's default precision, the same network
-and optimiser. The ceiling is what a large matrix product reaches in the same precision. On a GPU
-the milliseconds of a step are told by kind of kernel: what stands between the two.
+Ours is the engine's own epoch with augmentation, ledger and schedule. The plain loop is a
+torchvision dataset behind a DataLoader with worker processes, in PyTorch's default precision, with
+the same network and optimiser. The ceiling is what a large matrix product reaches in the same
+precision. On a GPU the milliseconds of a step are listed by kind of kernel, which shows what lies
+between our rate and the ceiling.
 """
 
 from __future__ import annotations

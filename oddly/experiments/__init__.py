@@ -1,4 +1,4 @@
-"""Every table and figure of the paper by name; to add one, write its file and list it here."""
+"""All tables and figures of the paper by name; to add one, write its file and list it here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table or figure of the paper is here: cells, and the trainings that fill them."""
+"""What every table and figure is made of: cells, and the trainings that fill them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures as SVG files: lines over an axis, and histograms; plain text, no package needed."""
+"""Line charts and histograms as SVG files, in plain text and without a plotting package."""
 
 from __future__ import annotations
 

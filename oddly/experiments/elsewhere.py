@@ -1,4 +1,4 @@
-"""A finished network on the test set of another dataset with classes of the same names."""
+"""Test a finished network on another dataset whose classes have the same names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a training takes, told before it is begun."""
+"""How long a training will take, estimated before it starts."""
 
 from __future__ import annotations
 

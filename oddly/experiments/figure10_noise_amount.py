@@ -1,12 +1,12 @@
 """Figure 10: how much is removed against how much is wrong.
 
 Paper: "Sensitivity to the amount of noise", `fig:app:noise-vs-train-error`. CIFAR-10, uniform noise
-of 1, 5, 10, 20, 30 and 40 %, p = 5, E = 50 or 75: "the training error is almost exactly the amount
-of noise".
+of 1, 5, 10, 20, 30 and 40 %, p = 5, E = 50 or 75.
 Command: oddly reproduce figure10 --next --minutes 25 --data-dir DIR --out figures
-Cost: six trunks up to epoch 75, about 6 minutes of an H200 each; shared with figure11 and Table 1.
-Numbers to match: removed = wrong. A uniform label may hit the true class, so 40 % noise is 36 %
-wrong: the column "wrong" is what really is.
+Cost: six trunks up to epoch 75, about 6 minutes of an H200 each; shared with Figure 11 and Table 1.
+Numbers to match: none are printed. The text says that "the training error is almost exactly the
+amount of noise", so the share removed should equal the share wrong. A uniform label may hit the
+true class, so 40 % noise is 36 % wrong; the column "wrong" counts what really is.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Figure 2 (also 5, 6 and 12 to 14): what ODD takes for mislabelled in the clean CIFAR-100.
+"""Figure 2 (also 5, 6 and 12 to 14): images of clean CIFAR-100 that ODD calls mislabelled.
 
-Paper: section "Mislabeled examples in CIFAR-100", `fig:cifar-demo`, `fig:leopard`,
-`fig:noisy-images-cifar100-t` and the appendix. Removed by three seeds alike, E = 75, p = 10.
+Paper: section "Mislabeled examples in CIFAR-100" and the appendix; `fig:cifar-demo`, `fig:leopard`,
+`fig:noisy-images-cifar100-t`. What all three seeds remove, with E = 75 and p = 10.
 Command: oddly reproduce figure2 --next --minutes 25 --data-dir DIR --out figures
 Cost: three trunks of clean CIFAR-100 up to epoch 75, about 6 minutes of an H200 each.
-Numbers to match: "21 of 50 leopard examples in the training set are perceived as hard"; CIFAR-100
-has 500 leopards for training, so what the 50 counts is not clear. The figure shows tigers and
-black panthers among them; the sheets drawn here let you look.
+Numbers to match: "21 of 50 leopard examples in the training set are perceived as hard", and leopard
+is one of the most common labels. CIFAR-100 has 500 leopards for training, so what the 50 counts is
+not clear. The paper sees tigers and black panthers among them; `--out` draws the images, so that
+you can look.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Figure 3 on ImageNet: losses of right labels, of random labels, and the simulated ones.
+"""Figure 3 on ImageNet: losses of right, random and simulated labels.
 
-Paper: section "Separating mislabeled examples via SGD", `fig:histogram`, the lower half. As
-Table 3; the epochs are those that stand for CIFAR's (see `figure3`).
+Paper: section "Separating mislabeled examples via SGD", `fig:histogram`. Settings as in Table 3,
+at the epochs that correspond to CIFAR's (see `figure3`).
 Command: oddly reproduce figure3_imagenet --next --minutes 600 --data-dir DIR --out figures
-Cost: not measured; two of Table 3's trunks up to E, and nothing beyond them.
-Numbers to match: none are printed; the claims are those of `figure3`.
+Cost: not measured; two of Table 3's trunks up to E, and nothing more.
+Numbers to match: none are printed. The claims are those of `figure3`.
 """
 
 from __future__ import annotations

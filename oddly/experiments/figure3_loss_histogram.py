@@ -1,13 +1,13 @@
-"""Figure 3: losses of right labels, of random labels, and the simulated ones, as histograms.
+"""Figure 3: histograms of the losses of right, random and simulated labels.
 
 Paper: section "Separating mislabeled examples via SGD", `fig:histogram`. CIFAR-100 and ImageNet
-(which is `figure3_imagenet`), 20 and 40 % uniform noise, at an epoch with a large learning rate
-(50 of 200 in the slides).
+(see `figure3_imagenet`), 20 and 40 % uniform noise, at an epoch with a large learning rate (50 of
+200 in the authors' slides).
 Command: oddly reproduce figure3 --next --minutes 25 --data-dir DIR --out figures
 Cost: three trunks of CIFAR-100 up to epoch 75, about 6 minutes of an H200 each.
-Numbers to match: none are printed. The claims are "q_n matches the loss distribution of noisy
-examples" and that neither depends on the type or amount of noise. Here each has a number, the
-Kolmogorov-Smirnov distance (0 = the same, 1 = apart); asymmetric noise of 40 % is added.
+Numbers to match: none are printed. The claims are that q_n "matches the loss distribution of noisy
+examples", and that neither depends on the type or the amount of noise. We measure each claim by the
+Kolmogorov-Smirnov distance (0: the same, 1: no overlap), and add asymmetric noise of 40 %.
 """
 
 from __future__ import annotations

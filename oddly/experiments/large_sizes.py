@@ -1,4 +1,4 @@
-"""Sizes of the experiments on ImageNet, WebVision and Clothing1M: the paper's, and a made tree."""
+"""Sizes for ImageNet, WebVision and Clothing1M: the paper's, and a small generated tree."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Ours: the paper's first claim, that a large learning rate separates right from wrong labels.
+"""Ours: does a large learning rate separate right from wrong labels?
 
-Paper: section "Separating mislabeled examples via SGD"; it says "large learning rates (e.g. 0.1)"
-and shows no smaller one beside it.
+Paper: its first claim, section "Separating mislabeled examples via SGD". It says "large learning
+rates (e.g. 0.1)" and shows no smaller one for comparison.
 Command: oddly reproduce learning_rate --next --minutes 25 --data-dir DIR --out figures
-Cost: four trunks up to epoch 75, about 6 minutes of an H200 each; those at 0.1 shared with Table 1.
-Numbers to match: none. The claim holds where KS(noise, normal) is larger at 0.1 than at 0.01.
+Cost: four trunks up to epoch 75, about 6 minutes of an H200 each; the two at 0.1 are shared with
+Table 1.
+Numbers to match: none. The claim holds if KS(noise, normal) is larger at 0.1 than at 0.01.
 """
 
 from __future__ import annotations

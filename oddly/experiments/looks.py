@@ -1,4 +1,4 @@
-"""Cells that are read off the losses at some epoch of a trunk, not off its last accuracy."""
+"""Cells read from the losses at some epoch of a trunk, not from its final accuracy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Small trees of images in the layouts of ImageNet, WebVision and Clothing1M, odd corners and all.
+"""Small generated trees of images in the layouts of ImageNet, WebVision and Clothing1M.
 
-For `--small` and for tests: a greyscale and a CMYK file in every class, commas and spaces in names,
-lists without a final newline. Classes are colours, so that a tiny network can learn them.
+For `--small` and for tests. They include the odd cases: a greyscale and a CMYK file in every class,
+commas and spaces in names, lists without a final newline. Classes are colours, so that a tiny
+network can learn them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same tables as Markdown, and a page whose tables are kept up to date from stored results."""
+"""The tables as Markdown, and pages whose tables are rewritten from stored results."""
 
 from __future__ import annotations
 

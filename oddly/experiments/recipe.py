@@ -1,14 +1,14 @@
-"""Ours: which detail of the recipe decides when CIFAR-100 is memorised.
+"""Ours: which detail of the recipe decides when CIFAR-100 is memorised?
 
-The paper prunes CIFAR-100 with 40 % noise at E = 75 and gets 72.4. A WRN-28-10 without dropout has
-begun to memorise by then: recall falls. The paper leaves some details open; each row changes one.
-Found: dropout 0.3, as the network's authors use it, brings most of the recall back.
+Paper: Table 1, CIFAR-100 with 40 % noise, 72.4 % with E = 75. A WRN-28-10 without dropout has begun
+to memorise by then, and recall falls. The paper leaves some details open; each row changes one.
+Found so far: dropout 0.3, as the network's authors use it, brings most of the recall back.
 Command: oddly reproduce recipe --next --minutes 25 --data-dir DIR
-Cost: one trunk up to epoch 75 per row, about 7 minutes of an H200 each (fp32: 17); the
-first row is Table 1's own trunk. `--fast` asks a WRN-16-8, under the same schedule, in a third of
-the time: if its first row shows the same fall of recall from epoch 50 to 75, its other rows say
+Cost: one trunk up to epoch 75 per row, about 6 minutes of an H200 each (in fp32 perhaps 16, not
+measured); the first row is Table 1's own trunk. `--fast` asks a WRN-16-8 under the same schedule in
+a third of the time: if recall falls in its first row too, from epoch 50 to 75, its other rows tell
 which of them are worth a WRN-28-10.
-Numbers to match: the paper's precision .88 to .92 and recall .84 to .88 (figure 11).
+Numbers to match: the paper's precision .88 to .92 and recall .84 to .88 (Figure 11, text).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STAND_IN = replace(
     FULL,
     name="fast",
     options={**FULL.options, "model": "wrn-16-8"},
-    cost="about 3 min of an H200 each, by a guess",
+    cost="about 3 min of an H200 each (a guess)",
 )
 
 
@@ -65,7 +65,7 @@ def cells(size: Size, seeds: int) -> Sequence[Cell]:
 EXPERIMENT = Experiment(
     name="recipe",
     title="What decides when CIFAR-100 is memorised? (ours; 40 %, p = 10)",
-    cost="one trunk to epoch 75 per row, about 7 min of an H200 each",
+    cost="one trunk to epoch 75 per row, about 6 min of an H200 each",
     cells=cells,
     sizes={"full": FULL, "fast": STAND_IN, "small": SMALL},
     unit="shares",

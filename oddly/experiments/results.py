@@ -1,4 +1,4 @@
-"""Finished trainings as small JSON files: every table and figure is made from these."""
+"""Finished trainings as small JSON files; every table and figure is made from these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train what is missing, trunk by trunk, within the time given; killed, it goes on next time."""
+"""Train what is missing, trunk by trunk, within the time given; a killed run goes on next time."""
 
 from __future__ import annotations
 

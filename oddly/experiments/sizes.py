@@ -1,4 +1,4 @@
-"""The paper's setting, and two smaller ones: one GPU for a minute, two CPU cores for 20 s."""
+"""The paper's setting and two smaller ones: one GPU for a minute, two CPU cores for 20 s."""
 
 from __future__ import annotations
 

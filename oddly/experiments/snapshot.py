@@ -1,4 +1,4 @@
-"""What the losses of all examples look like at a milestone of a run, in a few numbers."""
+"""A few numbers about the losses of all examples at a milestone of a run."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Table 2: classes joined from unlike parts, no wrong labels (CIFAR-50 and CIFAR-20).
+"""Table 2: merged classes of unequal parts, with no wrong labels (CIFAR-50 and CIFAR-20).
 
-Paper: section "Non-Homogeneous Labels", `tab:cifar-merge`. As Table 1, p = 10, E = 75.
+Paper: section "Non-Homogeneous Labels", `tab:cifar-merge`. Settings as in Table 1.
 Command: oddly reproduce table2 --next --minutes 25 --data-dir DIR
-Cost: six trunks with one fork each, 10 to 20 minutes of an H200 per pair and seed; at least three
-seeds, as the gaps are 0.2 to 0.7.
+Cost: not measured; by Table 1's speed about 2 hours of an H200 per seed (six trunks with one fork
+each, 10 to 25 minutes per pair). It needs at least three seeds, because ODD gains only 0.2 to 0.7.
 Numbers to match: `PAPER` below.
 """
 

@@ -1,9 +1,9 @@
-"""Table 3: top-1 (top-5) accuracy on ImageNet with uniform noise.
+"""Table 3: top-1 and top-5 accuracy on ImageNet with uniform noise.
 
 Paper: section "ImageNet", `tab:imagenet-uniform-noise`. ResNet-152, 90 epochs, centre crops of 224,
-p = 10; batch, schedule and E are not stated (see large_sizes.py for ours).
+p = 10. Batch, schedule and E are not stated; large_sizes.py has ours.
 Command: oddly reproduce table3 --next --minutes 600 --data-dir DIR   (DIR/imagenet/{train,val}/)
-Cost: not measured; days of an H200 per column.
+Cost: not measured; we expect days of an H200 per column.
 Numbers to match: `PAPER` below.
 """
 

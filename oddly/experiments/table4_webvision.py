@@ -1,11 +1,11 @@
-"""Table 4: trained on WebVision, tested on its own and on ImageNet's validation set.
+"""Table 4: trained on WebVision, tested on its validation set and on ImageNet's.
 
-Paper: section "WebVision", `tab:webvision`. Inception-ResNet-v2, 299 pixels, 50 epochs, p = 30,
-which "removes 9.3 % of the total examples". Batch, learning rate and E are not stated. "LASS" is a
-dropout baseline (Arpit et al. 2017); slides of the same authors and year print ODD at 72.6 / 64.8.
+Paper: section "WebVision", `tab:webvision`. Inception-ResNet-v2, 299 pixels, 50 epochs, p = 30.
+Batch, learning rate, schedule and E are not stated; large_sizes.py has ours. The row "LASS" is a
+dropout baseline (Arpit et al. 2017). Slides by the same authors give ODD 72.6 and 64.8.
 Command: oddly reproduce table4 --next --minutes 600 --data-dir DIR  (DIR/{webvision,imagenet}/)
-Cost: not measured; days of an H200.
-Numbers to match: `PAPER` below, and 9.3 % removed.
+Cost: not measured; we expect days of an H200 per row.
+Numbers to match: `PAPER` below, and 9.3 % of the examples removed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Table 5: Clothing1M with noisy labels, clean labels, and both.
 
-Paper: section "Clothing1M", `tab:clothing1m`. ResNet-50 pretrained on ImageNet, rate 0.001,
-10 epochs, E = 1, p = 1; "noisy + clean" is fine-tuned on the clean labels afterwards. Batch and
-schedule are not stated.
+Paper: section "Clothing1M", `tab:clothing1m`. ResNet-50 pretrained on ImageNet, learning rate
+0.001, 10 epochs, E = 1, p = 1. For "noisy + clean" the network is then fine-tuned on the clean
+labels. Batch, weight decay and schedule are not stated; large_sizes.py has ours.
 Command: oddly reproduce table5 --next --minutes 600 --data-dir DIR   (DIR/clothing1m/)
-Cost: not measured; hours of an H200 per row. The pretrained weights are fetched by timm, or given:
---with weights=FILE.
+Cost: not measured; we expect hours of an H200 per row. timm downloads the pretrained weights, or
+you give them: --with weights=FILE.
 Numbers to match: `PAPER` below.
 """
 

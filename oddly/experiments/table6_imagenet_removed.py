@@ -1,9 +1,9 @@
-"""Table 6: how much p removes from ImageNet.
+"""Table 6: the percentage of ImageNet that ODD removes, by p.
 
-Paper: "Percentage of samples discared by ODD", `tab:ablation-imagenet-discard`. ResNet-152, as
-Table 3; E is not stated. (Figure 7, left, shows the accuracy of the same runs without numbers.)
+Paper: "Percentage of samples discared by ODD" (sic), `tab:ablation-imagenet-discard`. ResNet-152,
+as in Table 3; E is not stated. Figure 7, left, shows the accuracy of such runs without numbers.
 Command: oddly reproduce table6 --next --minutes 600 --data-dir DIR   (DIR/imagenet/{train,val}/)
-Cost: Table 3's three trunks up to E; nothing beyond them.
+Cost: not measured; Table 3's three trunks up to E, and nothing more.
 Numbers to match: `PAPER` below.
 """
 

@@ -1,9 +1,9 @@
-"""Table 7: WebVision by p.
+"""Table 7: accuracy on WebVision and ImageNet, by p.
 
-Paper: "Ablation studies on WebVision", `tab:wv`. As Table 4.
+Paper: "Ablation studies on WebVision", `tab:wv`. Settings as in Table 4.
 Command: oddly reproduce table7 --next --minutes 600 --data-dir DIR  (DIR/{webvision,imagenet}/)
-Cost: not measured; Table 4's trunk and five forks.
-Numbers to match: `PAPER` below (p = 30 is Table 4's row, which prints 74.6 and 66.7).
+Cost: not measured; Table 4's trunk and five forks, of which Table 4 has one.
+Numbers to match: `PAPER` below. The row p = 30 is ODD's in Table 4, which rounds it to one digit.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def test_every_file_of_a_table_or_figure_is_listed_and_explains_itself() -> None
         module = importlib.import_module(f"oddly.experiments.{name}")
         assert EXPERIMENTS[module.EXPERIMENT.name] is module.EXPERIMENT
         assert module.EXPERIMENT.name.split("_")[0] == name.split("_")[0]
-        for word in ("Command: oddly reproduce", "Cost:", "Numbers to match:"):
+        for word in ("Paper:", "Command: oddly reproduce", "Cost:", "Numbers to match:"):
             assert word in (module.__doc__ or ""), f"{name} lacks {word}"
 
 

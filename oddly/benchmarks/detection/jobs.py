@@ -1,4 +1,4 @@
-"""The kinds of training: a job is one network, and the arrays about the examples that it leaves."""
+"""The kinds of training: a job is one network, and the arrays about the examples it leaves."""
 
 from __future__ import annotations
 

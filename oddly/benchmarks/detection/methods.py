@@ -1,4 +1,4 @@
-"""The rows of the comparison: which jobs a method needs, and what it then says."""
+"""The rows of the comparison: which jobs a method needs, and the verdict it makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rivals' cuts, each as its authors describe it; arrays in, a verdict out."""
+"""The rivals' cuts as their authors describe them: arrays in, a verdict out."""
 
 from __future__ import annotations
 

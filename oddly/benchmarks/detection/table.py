@@ -1,4 +1,4 @@
-"""What is stored, as rows; what is missing is shown as missing."""
+"""What is stored, as rows; what is missing says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train one job: the engine's own epochs, but no run folder and no test before the last epoch.
+"""Train one job: the engine's own epochs, but no run folder, and no test before the last epoch.
 
 A job that is stopped, by the clock or by force, goes on from its last checkpoint.
 """
