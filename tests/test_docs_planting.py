@@ -13,7 +13,7 @@ STORED = stored("planting.json")
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
 DEFAULT = (ROOT / "docs/default.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## How many are planted\n")[1].split("\n##")[0]
-HARM, FINDING = SECTION.split("**What fewer would find.**")
+HARM, FINDING = SECTION.split("*What fewer would find.*")
 
 Row = dict[str, Any]
 
