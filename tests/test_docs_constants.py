@@ -10,6 +10,7 @@ from statistics import mean
 
 import pytest
 
+from evidence.changes import DECAY, EPOCHS, JUDGING, USUAL
 from oddly.core.ledger import LossLedger
 from oddly.core.rule import PERCENTILES
 from oddly.methods.odd import ODD
@@ -117,3 +118,97 @@ def test_the_weights_of_later_looks() -> None:
 def signed(value: float) -> str:
     told = f"{value:+.3f}".replace("0.", ".").replace("-", "−")
     return told[1:] if told[1:] == ".000" else told
+
+
+CHANGED = stored("changed_constants.json")["rows"]
+MOVES = {
+    "How epochs count": ("sentinels.SHARPNESS", DECAY),
+    "When E comes": tuple(
+        f"sentinels.{name}" for name in ("FALLEN", "EARLIEST", "GOOD_F1", "LATEST")
+    ),
+    "Which class, which rival": tuple(
+        f"confusion.{name}" for name in ("PULL", "STRENGTH", "CAUTION", "LARGEST", "TURNS")
+    ),
+    "Classes of unlike size": ("confusion.SIZES", "confusion.ALIKE"),
+    "Which percentile": (USUAL, *(name for name in JUDGING if name.startswith("percentile."))),
+    "Into the valley": ("cut.SHALLOW", "cut.SMOOTHING"),
+    "Wrong by a rule": tuple(name for name in JUDGING if name.startswith("one_way.")),
+    "Called another": tuple(name for name in JUDGING if name.startswith("called.")),
+    "Not to be trusted": (
+        *(name for name in JUDGING if name.startswith("learnt.")),
+        *("cut.HOPELESS", "verdict.FEWEST_EXAMPLES"),
+    ),
+}
+"""Whose table holds which changes."""
+
+
+def moved(constants: tuple[str, ...]) -> list[list[str]]:
+    """A row for every change: how many verdicts, F1 of noisy labels, what clean ones lose."""
+    table = []
+    for constant in constants:
+        asked = CHANGED if constant in JUDGING else [r for r in CHANGED if "features" in r["case"]]
+        for value in {**EPOCHS, **JUDGING}[constant]:
+            name = f"{constant} = {value:.3g}"
+            pairs = [(row["now"], row["changed"].get(name, row["now"])) for row in asked]
+            gains = [then["f1"] - now["f1"] for now, then in pairs if "f1" in now]
+            clean = [(now, then) for now, then in pairs if "f1" not in now]
+            lost = [100 * (then["removed"] - now["removed"]) for now, then in clean]
+            of = sum(name in row["changed"] for row in asked)
+            table.append(
+                [
+                    f"`{constant.rpartition('.')[2]}` {value:.3g}",
+                    f"{of} of {len(asked)}",
+                    *(signed(each) for each in (mean(gains), max(gains), min(gains))),
+                    points(mean(lost)),
+                ]
+            )
+    return table
+
+
+def points(value: float) -> str:
+    told = f"{value:+.1f}".replace("-", "−")
+    return "0" if told[1:] == "0.0" else told
+
+
+@pytest.mark.parametrize("title", list(MOVES))
+def test_what_moves(title: str) -> None:
+    section = PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    lines = section.split("| changed to | verdicts |")[1].splitlines()[2:]
+    table = [line.strip("| ").split(" | ") for line in lines[: lines.index("")]]
+    assert table == moved(MOVES[title])
+
+
+def test_the_changes_were_measured_from_the_values_of_the_code() -> None:
+    for constant, values in {**EPOCHS, **JUDGING}.items():
+        file, _, name = constant.partition(".")
+        key = 'PERCENTILES["sentinels"]' if constant == USUAL else name
+        now = value_of(key, f"{file}.py")
+        assert now not in values, constant
+
+
+def test_what_was_changed_where() -> None:
+    heads = [row for row in CHANGED if "features" in row["case"]]
+    stopped = [row for row in CHANGED if row["case"].endswith(" epochs")]
+    noisy = [row for row in CHANGED if row["wrong"]]
+    digits = len(CHANGED) - len(heads)
+    text = " ".join(PAGE.split())
+    told = f"{len(heads)} heads on features of CIFAR-10, and {digits} trainings on digits"
+    assert f"{told} from scratch, {len(stopped)} of them stopped early" in text
+    assert f"the {len(noisy)} trainings with wrong labels" in text
+    assert f"over the other {len(CHANGED) - len(noisy)}, in percentage points" in text
+
+
+def test_what_the_weights_of_epochs_do_late() -> None:
+    late = [row["weights_late"] for row in CHANGED if "weights_late" in row and row["wrong"]]
+    gains = [run["with"]["f1"] - run["without"]["f1"] for run in late]
+    better = sum(gain > 0 for gain in gains)
+    section = " ".join(PAGE.split("\n## How epochs count\n")[1].split("\n## ")[0].split())
+    told = f"F1 is higher with the weights on {better} of the {len(gains)} heads with wrong labels"
+    assert f"{told}, by {short(mean(gains))} on average and {short(max(gains))} at most" in section
+    removed = [
+        f"{100 * row['weights_late'][way]['removed']:.1f}"
+        for row in CHANGED
+        if "weights_late" in row and not row["wrong"]
+        for way in ("with", "without")
+    ]
+    assert f"the clean one loses {removed[0]} % instead of {removed[1]} %" in section

@@ -103,7 +103,7 @@ def test_who_has_learnt_nothing_removes_nothing() -> None:
         assert run["now"]["test_accuracy"] > run["before"]["test_accuracy"]
     text = " ".join(SECTION.split())
     assert "do not differ at all have a contrast of 5" in text and NOTHING == 5
-    assert "*Below a contrast of 5* (`NOTHING`) it removes nothing" in text
+    assert "Below a contrast of 5 (`NOTHING`) a verdict removes nothing" in text
     assert "from a contrast of 8.5 on" in " ".join(NONE.split()) and SURE == 8.5
 
 
