@@ -96,7 +96,7 @@ def test_what_was_given_up() -> None:
     ours, theirs = gains(HARD, "by_contrast"), gains(OTHERS, "by_contrast")
     noisy = sum(run["wrong"] > 0 for run in HARD)
     rises, average = sum(gain > 0 for gain in ours), short(mean(ours))
-    assert f"F1 rises in {rises} of the {noisy} trainings above that have wrong labels" in SECTION
+    assert f"F1 rises in {rises} of the {noisy} trainings below that have wrong labels" in SECTION
     assert f"by {average} on average where the percentile changes, and falls in none" in SECTION
     assert min(ours) >= 0
     lost = [gain for gain in theirs if gain < -0.005]

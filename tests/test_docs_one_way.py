@@ -42,7 +42,7 @@ def test_it_never_does_harm_where_there_is() -> None:
 
 def test_the_constants() -> None:
     assert (CERTAIN, TIMES, MOSTLY, USUAL, NOTHING) == (2, 1.4, 0.5, 0.3, 5)
-    assert "and 1.4 times" in SECTION and "below a contrast of 5" in SECTION
+    assert "and 1.4 times" in SECTION and "looked for below a contrast of 5, where" in SECTION
     assert "more than half of the images that have" in SECTION
     assert "three tenths by two standard errors" in SECTION
     needed = [int(k * USUAL + 2 * (k * USUAL * (1 - USUAL)) ** 0.5) + 1 for k in (10, 100)]
