@@ -10,7 +10,8 @@ from tests.test_docs import ROOT, rows, short, stored
 
 ROWS: list[dict[str, Any]] = stored("foreign_images.json")["rows"]
 TABLE = {row[0]: row[1:] for row in rows("docs/clean.md", "| foreign images | F1 | best |")}
-SECTION = " ".join((ROOT / "docs/clean.md").read_text().split("### Images of no class")[1].split())
+PAGE = (ROOT / "docs/clean.md").read_text(encoding="utf-8")
+SECTION = " ".join(PAGE.split("### Images of no class")[1].split("\n##")[0].split())
 
 
 def of(labels: str, rate: int) -> list[dict[str, Any]]:
