@@ -68,13 +68,15 @@ def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:
 
 def _confirm(source: ImageSource, candidates: Sequence[int]) -> Iterator[tuple[list[int], str]]:
     """Which of the candidates really are one picture."""
-    contents = [_content_digest(source, i) for i in candidates]
-    if len(set(contents)) == 1:
+    contents = {i: _content_digest(source, i) for i in candidates}
+    if len(set(contents.values())) == 1:
         yield list(candidates), SAME_FILE
         return
-    by_place = dict(zip(candidates, contents, strict=True))
-    for group in _group(candidates, [_full_digest(source, i) for i in candidates]):
-        same_file = len({by_place[i] for i in group}) == 1
+    # One of each content is decoded: of 20,000 placeholders one may have been saved again.
+    examples = {content: i for i, content in contents.items()}
+    pixels = {content: _full_digest(source, i) for content, i in examples.items()}
+    for group in _group(candidates, [pixels[contents[i]] for i in candidates]):
+        same_file = len({contents[i] for i in group}) == 1
         yield group, SAME_FILE if same_file else SAME_PIXELS
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal
 from unicodedata import normalize
 
-import numpy as np
 import pandas as pd
 
 from oddly.clean.duplicates import Duplicates
@@ -20,7 +19,7 @@ from oddly.data.source import ImageSource
 from oddly.errors import InputError, count, shown
 from oddly.layout import class_depth, folder_names
 from oddly.pictures import SIDE, Unreadable, file_names, read_picture, shrink
-from oddly.records import Run, RunWriter, choose_pictured, group_twins, write_atomic, write_csv
+from oddly.records import Run, RunWriter, choose_stored, group_twins, write_atomic, write_csv
 
 
 def write_unreadable(folder: Path, unreadable: Mapping[str, str]) -> None:
@@ -61,10 +60,8 @@ def store_pictures(run: Run, source: ImageSource) -> None:
     """Small pictures of images that are rows of a dataset: pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
     pictures = group_twins(run.path, run.verdicts["id"].tolist())
-    suspects, kept = choose_pictured(keep, scores, pictures)
-    copies = np.flatnonzero((pictures > 0) & np.isin(pictures, pictures[suspects]))
     small: dict[int, bytes] = {}
-    for place in map(int, np.unique(np.concatenate([suspects, kept, copies]))):
+    for place in choose_stored(keep, scores, pictures).tolist():
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))

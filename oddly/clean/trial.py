@@ -73,6 +73,8 @@ def try_both(
                 contrast = run_config(unlabelled, Path(alone) / "run", data).summary["contrast"]
         except InputError:  # options that it does not take, images of which hardly any can be read
             return None
+        except OSError:  # no room for temporary files: the run itself may lie elsewhere
+            return None
         return None if contrast is None or len(data.train) < MEASURED_FROM else (contrast, data)
 
     if (frozen := judge(NETWORKS["frozen"])) is None:

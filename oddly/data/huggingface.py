@@ -209,11 +209,17 @@ def _is_unlabelled(table: Any, label: str) -> bool:
 
 
 def _is_no_label(value: Any) -> bool:
-    return value is None or value == -1 or value == ""
+    return value is None or value == -1 or value == "" or value != value  # NaN
 
 
 def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
     """Every row's label as text: the class's name where numbers have names."""
+    kind = split.table[label].type
+    if pa.types.is_nested(kind) or _holds_images(kind):
+        raise InputError(
+            f"{shown(str(folder))}: column {shown(label)} is of type {shown(str(kind))[:60]}, not"
+            " one class for each image"
+        )
     values = split.table[label].to_pylist()
     empty = [i for i, value in enumerate(values) if _is_no_label(value)]
     if empty:
@@ -221,6 +227,8 @@ def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
             f"{shown(str(folder))}: {count(len(empty), 'row')} without a label, the first is row"
             f" {empty[0] + 1}"
         )
+    if pa.types.is_floating(kind) and all(value.is_integer() for value in values):
+        values = [int(value) for value in values]  # integers that met a missing value
     names = split.names.get(label)
     if names and all(isinstance(value, int) and 0 <= value < len(names) for value in values):
         return [str(names[value]) for value in values]
@@ -231,6 +239,8 @@ def _class_names(
     folder: Path, splits: Mapping[str, _Table], label: str, found: Sequence[str]
 ) -> list[str]:
     present = set(found)
+    if not present:
+        raise InputError(f"{shown(str(folder))} has no rows")
     if len(present) < 2:
         only = first_few(sorted(present))
         raise InputError(f"{shown(str(folder))} has one class only ({only}), two are needed")

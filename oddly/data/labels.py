@@ -54,6 +54,9 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
     kept = torch.nonzero(labels != REMOVED).flatten()
     if not len(kept):
         raise InputError(f"{shown(str(file))} removes every training example")
+    if len(left := labels[kept].unique()) < 2:
+        only = shown(data.class_names[int(left)])
+        raise InputError(f"{shown(str(file))} leaves one class only ({only}), two are needed")
     given = len({place for place, k in zip(places, classes, strict=True) if k != REMOVED})
     changed = int((labels != data.train.labels)[kept].sum())
     note = f"{shown(file.name)}: {count(given, 'label')} given, {changed:,} of them new"

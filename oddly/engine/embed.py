@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -48,7 +49,7 @@ def embed_images(
     """
     cache = cache or FeatureCache(None, "")
     parts: list[tuple[int, Embedded]] = []
-    with _threads() as pool:
+    with _threads(device) as pool:
         looker = Looker(source, load_backbone, device, pool)
         for places, name, found in _begin_ahead(source, cache, looker):
             if isinstance(found, Embedded):
@@ -139,11 +140,15 @@ class Looker:
 
 
 @contextmanager
-def _threads() -> Iterator[ThreadPoolExecutor]:
-    """One for each core that PyTorch uses, and to each of them its part of these."""
+def _threads(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+    """One for each core that PyTorch uses, and to each of them its part of these.
+
+    Beside a GPU they only decode: one for each core there is, whatever OMP_NUM_THREADS says.
+    """
     cores = torch.get_num_threads()
-    count = min(THREADS, cores)
-    pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(cores // count,))
+    count = min(THREADS, cores if device.type == "cpu" else os.cpu_count() or 1)
+    each = max(1, cores // count)
+    pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(each,))
     with warnings.catch_warnings():  # Pillow's remarks: what matters becomes a reason
         warnings.simplefilter("ignore")
         try:

@@ -25,7 +25,7 @@ from oddly.records import (
     Run,
     RunWriter,
     VerdictTable,
-    choose_pictured,
+    choose_stored,
     score_verdict,
     write_atomic,
 )
@@ -57,8 +57,8 @@ def make_thumbnails(images: Tensor | Dataset[Tensor], table: VerdictTable) -> di
     """Small pictures for the run's page; image files the page can read by itself."""
     if not isinstance(images, Tensor) or images.dtype != torch.uint8:
         return {}  # files, or features of pictures rather than pictures
-    suspects, kept = choose_pictured(table.keep, table.scores)
-    return {int(i): shrink(from_pixels(images[i].numpy())) for i in (*suspects, *kept)}
+    chosen = choose_stored(table.keep, table.scores).tolist()
+    return {i: shrink(from_pixels(images[i].numpy())) for i in chosen}
 
 
 def verdict_table(

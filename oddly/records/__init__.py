@@ -29,7 +29,7 @@ from oddly.records.listed import count_unread, read_list
 from oddly.records.lock import FolderBusy, writing
 from oddly.records.surroundings import config_hash, environment
 from oddly.records.tables import DECIDED, SAME_PICTURE, VerdictTable, has_reason, score_verdict
-from oddly.records.thumbnails import choose_pictured
+from oddly.records.thumbnails import choose_pictured, choose_stored
 
 __all__ = [
     "DECIDED",
@@ -43,6 +43,7 @@ __all__ = [
     "about_formulas",
     "check_free",
     "choose_pictured",
+    "choose_stored",
     "config_hash",
     "count_unread",
     "environment",

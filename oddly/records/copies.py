@@ -30,15 +30,17 @@ def read_twins(run: Path) -> dict[str, Twin]:
     groups: dict[int, list[tuple[str, str]]] = {}
     try:
         for row in read_list(run / "duplicates.csv"):
-            if row["conflicting"].lower() == "true":  # TRUE once a spreadsheet has saved it
-                groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
-    except (LookupError, ValueError, AttributeError):
+            if None in (row["id"], row["given_name"]):  # a row cut short
+                return {}
+            # Not by the column `conflicting`: spreadsheets save it in the user's language.
+            groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
+    except (LookupError, ValueError, TypeError):
         return {}
     return {
-        id: Twin(group, _describe_others([other for other in copies if other[1] != given]))
+        id: Twin(group, words[label])
         for group, copies in groups.items()
-        for id, given in copies
-        if len({label for _, label in copies}) > 1
+        if len(words := _describe_others(copies)) > 1
+        for id, label in copies
     }
 
 
@@ -50,8 +52,16 @@ def group_twins(run: Path, ids: Sequence[str]) -> NDArray[Any]:
     return np.asarray([twins[id].group if id in twins else 0 for id in ids], np.int64)
 
 
-def _describe_others(others: Sequence[tuple[str, str]]) -> str:
-    """Where the same picture bears another label."""
-    id, label = others[0]
-    more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-    return f"Same picture, another label: {label} ({id}){more}"
+def _describe_others(copies: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """For each label where the same picture bears another one; of one picture, with its copies."""
+    by_label: dict[str, list[str]] = {}
+    for id, label in copies:
+        by_label.setdefault(label, []).append(id)
+    first, *later = by_label
+    words = {}
+    for label, own in by_label.items():
+        other = first if label != first else later[0] if later else label
+        others = len(copies) - len(own)
+        more = f" and {others - 1:,} more" if others > 1 else ""
+        words[label] = f"Same picture, another label: {other} ({by_label[other][0]}){more}"
+    return words

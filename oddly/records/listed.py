@@ -12,13 +12,15 @@ from pathlib import Path
 def read_list(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV; none where it is missing or damaged.
 
-    A spreadsheet may have saved it again in an encoding of its own: then signs are lost at worst.
+    A spreadsheet may have saved it again in an encoding of its own (then signs are lost at worst),
+    and with semicolons or tabs for commas.
     """
     with suppress(OSError, csv.Error):
         content = path.read_bytes()
         is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
         text = content.decode("utf-16" if is_wide else "utf-8-sig", "replace")
-        return list(csv.DictReader(io.StringIO(text, newline="")))
+        delimiter = max(",;\t", key=text.partition("\n")[0].count)  # our columns' names hold none
+        return list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
     return []
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_SUSPECTS = 5_000
-HIGHEST = 200  # shown where nothing was removed
+HIGHEST = 200  # kept ones: shown where nothing was removed, stored where something was
 KEPT = 48
 SEED = 0  # so that two pages of a run show the same kept examples
 
@@ -35,3 +35,20 @@ def choose_pictured(
     generator = np.random.default_rng(SEED)
     kept = generator.choice(others, min(KEPT, len(others)), replace=False, shuffle=False)
     return suspects.astype(np.int64), np.sort(kept).astype(np.int64)
+
+
+def choose_stored(
+    keep: NDArray[Any], scores: NDArray[Any], pictures: NDArray[Any] | None = None
+) -> NDArray[np.int64]:
+    """Indices of all examples whose small picture a run stores, in ascending order.
+
+    Those of its page, kept copies of suspects, and what `oddly review --top` comes to next.
+    """
+    keep, scores = np.asarray(keep, np.bool_), np.asarray(scores, np.float64)
+    suspects, kept = choose_pictured(keep, scores, pictures)
+    seen = np.flatnonzero(keep & ~np.isnan(scores))
+    further = seen[np.argsort(-scores[seen], kind="stable")][:HIGHEST]
+    chosen = [suspects, kept, further]
+    if pictures is not None:
+        chosen.append(np.flatnonzero((pictures > 0) & np.isin(pictures, pictures[suspects])))
+    return np.unique(np.concatenate(chosen)).astype(np.int64)

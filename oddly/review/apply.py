@@ -52,10 +52,8 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
 def list_kept(run: Run, outcome: Outcome) -> dict[str, str]:
     """The label of every example that is not removed, by its id."""
     table = read_table(run.path / "verdicts.parquet", ["id", "given_name"])
-    rows, removed = (
-        zip(*(column.to_pylist() for column in table), strict=True),
-        set(outcome.removed),
-    )
+    rows = zip(table["id"].to_pylist(), table["given_name"].to_pylist(), strict=True)
+    removed = set(outcome.removed)
     return {id: outcome.labels.get(id, given) for id, given in rows if id not in removed}
 
 

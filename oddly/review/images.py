@@ -127,12 +127,15 @@ class FirstOf:
 def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
     """This run's pictures: its files, else what it stored; `id` is one of its."""
     stored = StoredPictures.of(run)
+    is_row = not os.path.splitext(id)[1]
+    if is_row and stored and folder is None:
+        return stored
     files = find_files(run, folder)
     if files and stored:
         return FirstOf([files, stored])
     if found := files or stored:
         return found
-    if not os.path.splitext(id)[1]:  # numbers, not files
+    if is_row:  # of memory: no file to look for
         return NoImages()
     data = str(run.config.get("data") or "")
     hint = "bring them back, or name their folder with --images"

@@ -4,13 +4,16 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
 import oddly
+from oddly.clean import duplicates
 from oddly.clean.duplicates import SAME_FILE, SAME_PIXELS, Duplicates, find_duplicates
 from oddly.clean.findings import summarise
 from oddly.data.base import Split
+from oddly.data.images import pixel_digest
 from oddly.data.source import ImageFiles
 from oddly.report.gallery import Gallery
 from oddly.review.suspects import Suspects
@@ -30,6 +33,26 @@ def test_only_what_is_the_same_at_full_size_counts(tmp_path: Path) -> None:
     split = Split(source, torch.tensor([0, 0, 1, 0]), paths)
     same = [b"x"] * 4  # as if the network saw no difference
     assert find_duplicates(split, source, same) == [Duplicates((0, 1, 2), (0, 0, 1), SAME_PIXELS)]
+
+
+def test_one_of_each_content_is_decoded_at_full_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many copies of a placeholder, one saved in another format."""
+    Image.new("RGB", (9, 9)).save(tmp_path / "0.png")
+    Image.new("RGB", (9, 9)).save(tmp_path / "1.bmp")
+    paths = ["0.png"] * 30 + ["1.bmp"]
+    source, decoded = ImageFiles(str(tmp_path), paths, 4), list[str]()
+
+    def look(path: str) -> bytes:
+        decoded.append(Path(path).name)
+        return pixel_digest(path)
+
+    monkeypatch.setattr(duplicates, "pixel_digest", look)
+    split = Split(source, torch.zeros(31, dtype=torch.int64), paths)
+    (found,) = find_duplicates(split, source, [b"x"] * 31)
+    assert (len(found.places), found.same) == (31, SAME_PIXELS)
+    assert sorted(decoded) == ["0.png", "1.bmp"]
 
 
 def test_conflicting_ones_come_first(tmp_path: Path) -> None:

@@ -185,6 +185,15 @@ def test_nothing_beside_what_is_tried_is_looked_into(
     assert [folder.name for folder in looked_into] == ["seen"]
 
 
+def test_without_room_for_temporary_files_nothing_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container whose only writable folder is that of the run."""
+    listed = listed_digits(tmp_path, 310)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert trial.try_both("digits", listed, SMALL, {}, CPU) is None
+
+
 def test_a_network_that_cannot_have_what_was_asked_for_is_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

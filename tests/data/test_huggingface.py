@@ -123,6 +123,31 @@ def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize("labels", [[[0], [1, 2]], [{"a": 1}, {"a": 2}], [b"0", b"1"]])
+def test_labels_that_are_not_one_class_each_are_refused(
+    tmp_path: Path, labels: list[object]
+) -> None:
+    """As of a set with several labels for each image: `[1, 2]` would be called a class."""
+    write_parquet(tmp_path / "all.parquet", [1, 2], labels)
+    with pytest.raises(InputError, match="column label is of type .*, not one class for each"):
+        load(tmp_path)
+
+
+def test_integers_that_met_a_missing_value(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "train.parquet", [1, 2], [0.0, 1.0])
+    write_parquet(tmp_path / "test.parquet", [1, 2], [float("nan"), None])
+    assert load(tmp_path).class_names == ["0", "1"]
+    assert load(tmp_path).notes == ("splits without labels left out: test",)
+    write_parquet(tmp_path / "train.parquet", [1, 2], [0.5, 1.0])
+    assert load(tmp_path).class_names == ["0.5", "1.0"]
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "all.parquet", [], [])
+    with pytest.raises(InputError, match="has no rows"):
+        load(tmp_path)
+
+
 def test_a_set_written_anew_in_another_order_has_other_stamps(tmp_path: Path) -> None:
     write_parquet(tmp_path / "all.parquet", [1, 2], ["cat", "dog"])
     first = load(tmp_path, LISTED).train.images

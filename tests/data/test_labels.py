@@ -144,6 +144,14 @@ def test_bad_removals(data: LabelledData, tmp_path: Path, rows: str, reason: str
         replace_labels(data, write(tmp_path, f"id,label,remove\n{rows}\n"))
 
 
+@pytest.mark.parametrize("rest", ["cat,no", ",yes"])
+def test_one_class_is_not_enough(data: LabelledData, tmp_path: Path, rest: str) -> None:
+    """Trained all the same, each of its images would be judged by nothing."""
+    rows = "".join(f"train/0000{i},{rest}\n" for i in range(2, 6))
+    with pytest.raises(InputError, match=r"leaves one class only \(cat\), two are needed"):
+        replace_labels(data, write(tmp_path, f"id,label,remove\n{rows}"))
+
+
 def test_classes_that_differ_in_a_blank_stay_apart(tmp_path: Path) -> None:
     data = replace(synthetic(), class_names=["cat", "cat ", " dog"])
     ids = data.train.ids

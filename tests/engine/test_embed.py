@@ -239,3 +239,17 @@ def test_the_truth_of_unreadable_images_goes_with_them(tmp_path: Path) -> None:
     made = embed_data(data, Mean(), 4, CPU, skip_unreadable=True)
     assert made.true_labels is not None and made.true_labels.tolist() == [1, 1]
     assert made.decided is not None and made.decided.tolist() == [False, True]
+
+
+def test_beside_a_gpu_every_core_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many clusters set OMP_NUM_THREADS to 1: one thread would let the GPU wait."""
+    before = torch.get_num_threads()
+    monkeypatch.setattr("os.cpu_count", lambda: 6)
+    torch.set_num_threads(1)
+    try:
+        for device, threads in (("cuda", 6), ("cpu", 1)):
+            with module._threads(torch.device(device)) as pool:
+                assert pool._max_workers == threads
+            assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)

@@ -108,9 +108,8 @@ def test_a_method_without_a_verdict_keeps_everything(erm: Run) -> None:
 
 
 def test_thumbnails_show_the_suspects_and_some_others(odd: Run, erm: Run) -> None:
-    removed = set(np.flatnonzero(~odd.verdicts["keep"]))
-    shown = set(odd.thumbnails)
-    assert removed and removed < shown and len(shown - removed) == min(48, 120 - len(removed))
+    assert not odd.verdicts["keep"].all()
+    assert set(odd.thumbnails) == set(range(120))  # with the highest of the kept ones
     assert set(erm.thumbnails) == set(range(120))  # the highest losses
     images = synthetic().train.images
     assert isinstance(images, torch.Tensor)
