@@ -27,12 +27,12 @@ def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 BAD = [
-    (("train",), "say what to train on"),
+    (("train",), "nothing to train on"),
     (("train", "digitz"), "unknown dataset 'digitz'; did you mean 'digits'?"),
     (("train", "digits", "--method", "od"), "unknown method 'od'; did you mean 'odd'?"),
     (("train", "digits", "--model", "resnet81"), "unknown model 'resnet81'; did you mean"),
     (("train", "cifar10", "--data-dir", "{}"), "is missing; use --download"),
-    (("train", "{}/empty"), "holds no images"),
+    (("train", "{}/empty"), "contains no images"),
     (("train", "{}/nothing"), "no such file or folder"),
     (("train", "{}/nothing.csv"), "no such file or folder"),
     (("train", "digits", "--labels", "{}/nothing.csv"), "does not exist"),
@@ -53,7 +53,7 @@ BAD = [
     (("train", "digits", "--preset", "papr"), "did you mean 'paper'?"),
     (("train", "digits", "--seed", "-1"), "oddly: seed must be within"),
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
-    (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
+    (("train", "digits", "--cutout", "9"), "cutout 9 is larger than the images, 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
     (("train", "digits", "--backbone", "test_vit", "--reflect"), "reflect needs images"),
     (
@@ -61,12 +61,12 @@ BAD = [
         "cut needs images",
     ),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
-    (("train", "digits", "--weights", "packaged"), f"name it too, --backbone {PACKAGED}"),
-    (("train", "digits", "--mirror-test"), "digits has flip off"),
+    (("train", "digits", "--weights", "packaged"), f"needs a backbone: add --backbone {PACKAGED}"),
+    (("train", "digits", "--mirror-test"), "flip is off for digits"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),
     (("report", "{}/nothing"), "no such folder"),
-    (("report", "{}/empty", "--images", "{}/nothing"), "--images takes the folder of the images"),
+    (("report", "{}/empty", "--images", "{}/nothing"), "--images expects the folder of the images"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_a_loss_that_is_no_number(oddly: Command, tmp_path: Path) -> None:
     code, told, complaint = oddly(*command)
     last = complaint.splitlines()[-1]
     assert code == 2 and not told
-    assert re.search(r"loss became (nan|inf) in epoch 1, step \d of 4; try a smaller", last)
+    assert re.search(r"loss became (nan|inf) in epoch 1, step \d of 4; try a lower", last)
     assert not Run(tmp_path / "run").is_done
 
 
@@ -179,7 +179,7 @@ def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> 
     last = interrupt(start(*command), tmp_path, rows=3)
     assert not (tmp_path / "checkpoint.pt").exists()
     assert re.fullmatch(
-        r"oddly: stopped (in|after) epoch \d+; nothing of the training is saved yet, it begins"
+        r"oddly: interrupted (in|after) epoch \d+; no epoch is saved yet, so start over"
         rf" anew with: oddly train --resume --out {tmp_path}",
         last,
     )
@@ -190,7 +190,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
     process = start(*command, "--noise", 0.4, "--out", broken)
     last = interrupt(process, broken, rows=2)
-    stopped = r"oddly: stopped (in|after) epoch \d+; goes on after epoch (\d+) with: (.*)"
+    stopped = r"oddly: interrupted (in|after) epoch \d+; continue after epoch (\d+) with: (.*)"
     found = re.fullmatch(stopped, last)
     assert found and found[3] == f"oddly train --resume --out '{broken}'"
     saved = load_checkpoint(broken)
