@@ -54,4 +54,4 @@ def _describe_others(others: Sequence[tuple[str, str]]) -> str:
     """Where the same picture bears another label."""
     id, label = others[0]
     more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
-    return f"Same picture, another label: {label} ({id}){more}"
+    return f"Same picture with another label: {label} ({id}){more}"

@@ -28,7 +28,7 @@ def test_the_refusal_names_three_and_the_command_stands_alone(photos: Path, tmp_
     told, command = str(refused.value).split("\n")
     assert told.startswith("5 of 36 images cannot be read: blue/blue0.png (not an image), ")
     assert told.count("(not an image)") == 3
-    assert told.endswith(f", … (all in {out}/unreadable.csv); leave them out with")
+    assert told.endswith(f", … (full list in {out}/unreadable.csv); to leave them out, run")
     assert command == f"  oddly clean --resume --skip-unreadable --out '{out}'"
 
 
