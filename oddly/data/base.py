@@ -176,13 +176,13 @@ def check_data(data: LabelledData) -> None:
             continue
         where = f"{data.name}, {name}"
         if split.labels.dtype != torch.int64:
-            raise InputError(f"{where}: labels are {split.labels.dtype}; make them torch.int64")
+            raise InputError(f"{where}: labels must be torch.int64, got {split.labels.dtype}")
         check_labels(split.labels, len(data.class_names), where)
         sizes = (len(split.images), len(split.labels), len(split.ids))  # type: ignore[arg-type]
         if len(set(sizes)) > 1:
             raise InputError(f"{where}: {sizes[0]} images, {sizes[1]} labels and {sizes[2]} ids")
         if len(set(split.ids)) < len(split):
-            raise InputError(f"{where}: two examples have the same id; each needs its own")
+            raise InputError(f"{where}: two examples have the same id; ids must be unique")
         _check_images(split.images, where)
     if data.true_labels is not None and len(data.true_labels) != len(data.train):
         raise InputError(
@@ -199,6 +199,6 @@ def _check_images(images: Tensor | Dataset[Tensor], where: str) -> None:
         images.is_floating_point() and images.dim() == 2
     ):
         raise InputError(
-            f"{where}: images are {images.dtype} {shape}; give torch.uint8 (N, C, H, W), or"
-            " features as floats (N, D)"
+            f"{where}: images must be torch.uint8 (N, C, H, W), or features as floats (N, D);"
+            f" got {images.dtype} {shape}"
         )

@@ -111,14 +111,14 @@ class RunConfig:
         _check_range("warmup", self.warmup, 0, self.epochs)
         if self.epochs and self.warmup > (most := shortest_cycle(self.epochs, self.restart)):
             raise InputError(
-                f"warmup {self.warmup:g} does not fit: with restart {self.restart} of {self.epochs}"
-                f" epochs the shorter cycle has {most:g}; take a warmup within 0..{most:g}"
+                f"warmup {self.warmup:g} is too long: with restart {self.restart} of {self.epochs}"
+                f" epochs the shorter cycle has {most:g}; use a warmup within 0..{most:g}"
             )
         if self.backbone is None and self.fine_tune:
-            raise InputError("fine_tune belongs to a backbone: name it too")
+            raise InputError("fine_tune needs a backbone")
         if self.backbone is None and self.weights == "packaged":
             raise InputError(
-                "weights packaged are a backbone's: name it too, --backbone tf_efficientnet_lite0"
+                "weights packaged needs a backbone: add --backbone tf_efficientnet_lite0"
             )
         of_images = {
             "cutout": self.cutout,
@@ -128,7 +128,7 @@ class RunConfig:
         }
         for name in (name for name, asked in of_images.items() if asked and self.frozen):
             # before minutes of embedding
-            raise InputError(f"{name} needs images; a frozen backbone's features are none")
+            raise InputError(f"{name} needs images and cannot be used with a frozen backbone")
 
     @property
     def frozen(self) -> bool:
@@ -219,7 +219,7 @@ def _check_type(name: str, value: Any, written: str) -> None:
     kinds = [kind for kind in written.split(" | ") if kind in TYPES]
     fits = any(isinstance(value, TYPES[kind]) for kind in kinds)
     if kinds and (not fits or (isinstance(value, bool) and "bool" not in kinds)):
-        raise InputError(f"{name} takes {written.replace(' | None', '')}, not {value!r}")
+        raise InputError(f"{name} must be {written.replace(' | None', '')}, got {value!r}")
 
 
 def _check_range(name: str, value: float | None, low: float, high: float | None) -> None:
@@ -227,6 +227,6 @@ def _check_range(name: str, value: float | None, low: float, high: float | None)
         return
     most = math.inf if high is None else high
     if not low <= value <= most or math.isinf(value):  # NaN fails the first
-        least = f"a finite number, at least {low:g}"
+        least = f"finite and at least {low:g}"
         limits = least if math.isinf(most) else f"within {low:g}..{most:.10g}"
-        raise InputError(f"{name} must be {limits}; it is {value:g}")
+        raise InputError(f"{name} must be {limits}, got {value:g}")

@@ -27,7 +27,7 @@ def test_the_folder_is_named_after_the_run(tmp_path: Path, monkeypatch: pytest.M
     other = oddly.train("synthetic", method="erm", epochs=1, seed=1)
     assert run.path.parent == Path("runs") and run.path.name.startswith("synthetic-erm-")
     assert other.path != run.path
-    with pytest.raises(InputError, match="holds a finished run"):
+    with pytest.raises(InputError, match="already contains a finished run"):
         oddly.train("synthetic", method="erm", epochs=1)
 
 
@@ -39,9 +39,9 @@ def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"labels\.csv does not exist"):
         oddly.train(photos, tmp_path / "run", labels=table)
     oddly.train("synthetic", tmp_path / "run", method="erm", epochs=1)
-    with pytest.raises(InputError, match="holds a finished run"):
+    with pytest.raises(InputError, match="already contains a finished run"):
         oddly.train(photos, tmp_path / "run")
-    with pytest.raises(InputError, match="holds no images"):
+    with pytest.raises(InputError, match="contains no images"):
         oddly.train(photos, tmp_path / "other", model="wrn-10-1")
 
 
@@ -79,7 +79,7 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
         oddly.train("synthetic", tmp_path, noise=0.4, watcher=StopAfter(1), **QUICK)
     for options in ({"epochs": 4}, {"noise": 0.2}, {"percentile": 20}, {"method": "erm"}):
         name = next(iter(options))
-        with pytest.raises(InputError, match=f"was begun with {name} = .*--resume cannot change"):
+        with pytest.raises(InputError, match=f"was started with {name} = .*--resume cannot change"):
             oddly.train("synthetic", tmp_path, resume=True, **options)
     with pytest.raises(InputError, match="begun with data = synthetic, not digits"):
         oddly.train("digits", tmp_path, resume=True)
@@ -91,7 +91,7 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "say what to train on"),
+        ({}, "nothing to train on"),
         ({"resume": True}, "--resume needs --out"),
         ({"data": "synthetic", "epochs": "many"}, "epochs takes int"),
         ({"data": "synthetic", "epochz": 3}, "unknown option 'epochz'; did you mean 'epochs'"),
@@ -109,7 +109,7 @@ def test_what_python_gets_wrong_is_an_input_error(
 
 
 def test_resume_and_overwrite_exclude_each_other(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="choose one"):
+    with pytest.raises(InputError, match="cannot be used together"):
         oddly.train("synthetic", tmp_path, resume=True, overwrite=True)
 
 
@@ -120,7 +120,7 @@ def test_a_run_folder_inside_the_images_is_refused(
     write_pictures(photos, 4)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.chdir(photos)
-    refused = "would lie inside the images of .*; pass --out with a folder elsewhere"
+    refused = "is inside the images of .*; choose an --out folder somewhere else"
     for out in (photos, photos / "red" / "run", "run", None):
         for data in (photos, "."):
             with pytest.raises(InputError, match=refused):

@@ -189,7 +189,7 @@ def test_data_with_features_for_images(tmp_path: Path) -> None:
     data = load_data(str(tmp_path), DataOptions(decode=False))
     assert not embed_data(data, Mean(), 4, CPU, skip_unreadable=False).notes
     made = embed_data(data, Mean(), 3, CPU, skip_unreadable=False)
-    assert made.notes == ("images of 6 px are brought to 3 px (--image-size)",)
+    assert made.notes == ("resizing images of 6 px to 3 px (--image-size)",)
     assert isinstance(made.train.images, Tensor) and made.image_shape == (3, 1, 1)
     assert float(made.train.images.float().square().sum(1).mean()) == pytest.approx(1, abs=1e-3)
     assert made.test is not None and torch.equal(made.test.images, made.train.images)  # type: ignore[arg-type]
