@@ -67,7 +67,7 @@ class Trusted(Protocol):
 
 
 def _missing(*_: Any) -> Any:
-    raise NotImplementedError("only a run of the engine has this")
+    raise NotImplementedError("only available in a run of the engine")
 
 
 @dataclass

@@ -70,7 +70,7 @@ class ODD(Method):
 
     def setup(self, context: Context) -> None:
         if self.rounds < 1:
-            raise InputError(f"rounds must be at least 1, not {self.rounds}")
+            raise InputError(f"rounds must be at least 1, got {self.rounds}")
         usual = usual_counterfactual(context.num_examples, True, self.statistic)
         self.denoiser = Denoiser(
             context.num_examples,
