@@ -90,7 +90,7 @@ def test_which_of_several_columns_is_taken_is_told(tmp_path: Path) -> None:
     told = ["t.csv has the columns class, Label; using Label"]
     assert about_choice(tmp_path / "t.csv", WANTED) == told
     pa.parquet.write_table(pa.table({"path": ["a"], "id": ["b"]}), tmp_path / "t.parquet")
-    told = ["t.parquet has the columns path, id: id is taken"]
+    told = ["t.parquet has the columns path, id; using id"]
     assert about_choice(tmp_path / "t.parquet", WANTED) == told
 
 
@@ -112,5 +112,5 @@ def test_a_row_of_another_length_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"t.csv: row 200,001 has 3 columns, expected 2: a,b,c"):
         read_text_columns(tmp_path / "t.csv", WANTED)
     (tmp_path / "t.csv").write_text("id,label\na,b\nc\n")
-    with pytest.raises(InputError, match=r"t.csv: row 2 has 1 column, not 2: c"):
+    with pytest.raises(InputError, match=r"t.csv: row 2 has 1 column, expected 2: c"):
         read_text_columns(tmp_path / "t.csv", WANTED)

@@ -27,7 +27,7 @@ def plain_losses(logits: Tensor, labels: Tensor) -> Tensor:
 def draw_losses(
     head: nn.Linear, draws: int = 20_000, generator: torch.Generator | None = None
 ) -> Tensor:
-    """S losses from the paper's q_n: l = -y_k + log Σ_i exp(y_i), y = fc(relu(x)), x ~ N(0, I).
+    """Draw losses from the paper's q_n: l = -y_k + log Σ_i exp(y_i), y = fc(relu(x)), x ~ N(0, I).
 
     Paper, "Thresholds that classify mislabeled examples". Its sum over [N] and its k from
     {0, …, K} are both read as the K classes. Drawn on the head's device (or the generator's),

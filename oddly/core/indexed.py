@@ -93,7 +93,7 @@ class IndexedDataset(Dataset[Any]):
         self._planted.fill_(False)
 
     def check_observed(self, labels: Tensor) -> None:
-        """Refuse given labels (S,) of the planted (-1: unseen) that are not those replaced here."""
+        """Raise if observed given labels (S,) (-1: unseen) are not those replaced here."""
         seen, replaced = labels >= 0, self._replaced >= 0
         if seen.any() and not replaced.any():
             raise InputError(

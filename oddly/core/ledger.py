@@ -72,7 +72,7 @@ class LossLedger:
     def close_epoch(self, weight: float = 1.0) -> None:
         """Fold this epoch's losses into the statistic, merged across ranks when there are any.
 
-        `weight` > 0 says how much this epoch counts beside others; `ema` alone heeds it.
+        `weight` > 0 is the weight of this epoch relative to others; only `ema` uses it.
         """
         self.merge()
         if invalid := int(self._invalid):
@@ -91,13 +91,13 @@ class LossLedger:
 
     @property
     def current(self) -> Tensor:
-        """This epoch's losses so far, (N,); NaN where not seen in it."""
+        """This epoch's losses so far, (N,); NaN if not seen in this epoch."""
         self._allocate(self._current.device)
         return self._current[:-1]
 
     @property
     def values(self) -> Tensor:
-        """The statistic, (N,); NaN where an example was never seen."""
+        """The statistic, (N,); NaN if an example was never seen."""
         self._allocate(self._values.device)
         return self._values
 

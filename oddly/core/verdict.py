@@ -71,10 +71,12 @@ class Verdict:
 
     @property
     def removed_fraction(self) -> float:
+        """Share of removed examples, 0..1."""
         return self.num_removed / len(self.keep)
 
     @property
     def num_removed(self) -> int:
+        """Number of removed examples."""
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
     @property
@@ -155,6 +157,7 @@ class Verdict:
         return self.tell_removed() + (", unreliable" if self.tell_doubt() else "")
 
     def tell_removed(self) -> str:
+        """The verdict in one line."""
         return (
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
@@ -220,7 +223,7 @@ class Verdict:
         return f"{back} readmitted so far, {self.num_removed:,} still removed"
 
     def summary(self) -> dict[str, Any]:
-        """In plain values, under the names that a run's summary.json has for them."""
+        """Plain values with the names they have in a run's summary.json."""
         rates = self.noise_rate
         return {
             "threshold": self.threshold,
@@ -234,7 +237,7 @@ class Verdict:
         }
 
     def origin(self) -> dict[str, Any]:
-        """Where the threshold came from, as a run's counterfactual.json has it."""
+        """Where the threshold came from, as in a run's counterfactual.json."""
         found = {"percentile": self.percentile, "threshold": self.threshold, "epoch": self.epoch}
         return {**self.counterfactual.summary(), **found}
 

@@ -37,7 +37,7 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     if not removed and run.doubt:
         return f"No verdict on {examples:,} labels: the network has hardly learnt."
     if not removed:
-        return f"None of {examples:,} labels stands out: each looks better than a random one."
+        return f"No label out of {examples:,} stands out: each looks better than a random one."
     look = "looks" if removed == 1 else "look"
     return (
         f"{removed:,} of {examples:,} labels {look} wrong"

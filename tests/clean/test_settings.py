@@ -79,7 +79,7 @@ def test_few_images_leave_nothing_to_plant() -> None:
 
 @pytest.mark.parametrize(
     ("counterfactual", "source"),
-    [("weights", "the final layer's weights"), ("wrong_label", "losses of made-up wrong labels")],
+    [("weights", "final layer's weights"), ("wrong_label", "losses of made-up wrong labels")],
 )
 def test_another_counterfactual_is_what_the_table_tells(counterfactual: str, source: str) -> None:
     table = reasons(PHOTOS, settings={"counterfactual": counterfactual})

@@ -48,7 +48,7 @@ def test_the_page_is_whole_and_escaped() -> None:
     parser.feed(page)
     assert parser.open == [] and "<digits>" not in page and "too &lt;many&gt; classes" in page
     assert "http" not in page  # nothing is fetched
-    assert "3 methods, 3 seeds, 40 epochs asked for; noise 0.4. Mean" in page
+    assert "3 methods, 3 seeds, 40 epochs requested; noise 0.4. Mean" in page
 
 
 def test_doubts_and_failures_are_listed_where_there_are_any() -> None:

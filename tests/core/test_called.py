@@ -185,10 +185,10 @@ def test_it_is_told_with_the_names_of_classes() -> None:
     verdict, _ = judge()
     names = [f"kind {k}" for k in range(10)]
     assert verdict.cautions(names) == [
-        "labels seem to be systematically wrong: 1 class has many images under the label of"
-        " another (kind 3 called kind 7); look also at what is kept under these labels"
+        "labels seem to be systematically wrong: 1 class contains many images of another class"
+        " (kind 3 labelled kind 7); also check the examples kept under these labels"
     ]
-    assert "(3 called 7)" in str(verdict)
+    assert "(3 labelled 7)" in str(verdict)
     assert tell_called([]) is None
     more = tell_called([(k + 1, k) for k in range(7)])
     assert more is not None

@@ -161,7 +161,7 @@ def test_wrong_number_of_classes_lists_the_linear_layers() -> None:
         find_head(HandWritten(), 10)
     assert str(caught.value) == (
         "no final linear layer with 10 outputs found in HandWritten (linear layers: body.0: 6→5,"
-        " body.2: 5→4, output: 4→3, aux_output: 5→3); name it: head='path.to.layer'"
+        " body.2: 5→4, output: 4→3, aux_output: 5→3); name it with head='path.to.layer'"
     )
 
 

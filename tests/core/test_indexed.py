@@ -137,8 +137,8 @@ def test_an_index_that_is_a_tensor_is_planted_too() -> None:
 @pytest.mark.parametrize(
     ("item", "key", "message"),
     [
-        ({"image": "x", "class": 7}, None, "no label among .*pass label_key="),
-        ({"image": "x", "label": 7}, "class", "no label among .*pass label_key="),
+        ({"image": "x", "class": 7}, None, "no label among .*use label_key="),
+        ({"image": "x", "label": 7}, "class", "no label among .*use label_key="),
         (torch.ones(2), None, "items must be tuples or mappings with a label"),
         (("x",), None, "a tuple of 1 has no label at 1"),
         (["x", 7], 2, "a list of 2 has no label at 2"),

@@ -268,7 +268,7 @@ def test_state_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"statistic": "median"}, "statistic must be one of last, ema, not 'median'"),
+        ({"statistic": "median"}, "statistic must be one of last, ema, got 'median'"),
         ({"decay": 1.0}, r"decay must be in \[0, 1\), got 1"),
         ({"decay": -0.1}, r"decay must be in \[0, 1\), got -0\.1"),
         ({"decay": math.nan}, r"decay must be in \[0, 1\), got nan"),

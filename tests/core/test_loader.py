@@ -223,7 +223,7 @@ class Unlabelled(Dataset[Any]):
 @pytest.mark.parametrize("item", [torch.zeros(2), (torch.zeros(2),), {"image": 0, "class": 1}])
 def test_labels_that_cannot_be_replaced(item: Any) -> None:
     loader = DataLoader(Unlabelled(item), 32, collate_fn=lambda items: [len(items)])
-    with pytest.raises(InputError, match="labels that can be replaced, but .*'wrong_label' does"):
+    with pytest.raises(InputError, match="labels that can be replaced, but .*use .*'wrong_label'"):
         denoise(loader)
     loader, denoiser = denoise(loader, counterfactual="wrong_label")
     assert denoiser.sentinels is None

@@ -195,5 +195,5 @@ def test_paths_without_bytes_say_what_to_do(tmp_path: Path) -> None:
     pa.parquet.write_table(
         pa.table({"image": rows, "label": ["a", "b"] * 2}), tmp_path / "train.parquet"
     )
-    with pytest.raises(InputError, match=r": embed the images \(train/0, train/1, train/2, …\)$"):
+    with pytest.raises(InputError, match=r"; embed the images \(train/0, train/1, train/2, …\)$"):
         load(tmp_path)

@@ -81,7 +81,7 @@ def test_bad_files(data: LabelledData, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not a \.csv or"):
         replace_labels(data, tmp_path)
     (tmp_path / "l.txt").write_text("id,label\n")
-    with pytest.raises(InputError, match=r"l\.txt is no \.csv"):
+    with pytest.raises(InputError, match=r"l\.txt is not a \.csv"):
         replace_labels(data, tmp_path / "l.txt")
 
 

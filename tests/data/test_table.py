@@ -69,7 +69,7 @@ def test_splits(root: Path) -> None:
     data = load(write(root, text))
     assert list(data.train.ids) == ["img/0.png", "img/1.png"]
     assert data.test is not None and list(data.test.ids) == ["img/3.png"]
-    assert [note.split(",")[0] for note in data.notes] == [
+    assert [note.split(";")[0] for note in data.notes] == [
         "val is not used because there is a test split"
     ]
     data = load(write(root, text.replace(",test", ",valid")))
@@ -107,7 +107,7 @@ def test_a_file_listed_twice_has_two_ids(root: Path) -> None:
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,b\nimg/0.png,a\nimg/1.png,b\n"))
     assert list(data.train.ids) == ["img/0.png", "img/0.png#2", "img/0.png#3", "img/1.png"]
     assert data.notes == (
-        "2 rows repeat a file; their ids end in #2, #3, …; 1 file under different"
+        "2 rows repeat a file; their ids end in #2, #3, …; 1 file with different"
         " labels, at most one of them right: img/0.png",
     )
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,a\nimg/1.png,b\n"))

@@ -35,9 +35,11 @@ def test_a_verdict_is_told(tmp_path: Path) -> None:
     run = train("synthetic", tmp_path, watcher=notes, epochs=3, **options)
     assert notes.lines[0].startswith("epoch 2: ")
     assert "69 of 120 examples removed" in notes.lines[0]
-    assert notes.lines[1].startswith("69 of 120 are removed: unless most labels are wrong, the")
+    assert notes.lines[1].startswith(
+        "69 of 120 examples are removed: unless most labels are wrong, the"
+    )
     assert run.doubt is None  # since some came back
-    assert re.match(r"after epoch 3: \d+ examples? readmitted so far, \d+ stay", notes.lines[2])
+    assert re.match(r"after epoch 3: \d+ examples? readmitted so far, \d+ still", notes.lines[2])
     assert len(notes.lines) == 3
 
 
@@ -85,7 +87,7 @@ def test_more_than_half_removed_is_told_of_though_it_is_believed() -> None:
     )
     assert told.endswith("to judge; train longer, or raise the percentile")
     _, told = tell_verdict(judgement, ("a", "b"))
-    assert told.endswith("to tell; train longer")  # it has no percentile
+    assert told.endswith("to judge; train longer")  # it has no percentile
 
 
 def test_spared_classes_are_named(tmp_path: Path) -> None:

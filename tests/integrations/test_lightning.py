@@ -265,7 +265,7 @@ class Stream(IterableDataset[Any]):
         ({"denoise": Denoise(K - 1)}, r"logits must be \(batch, 4\)"),
         (
             {"max_epochs": -1, "module": Constant()},
-            "pass epochs=… so that E can be found, or prune_after=E|epochs=",
+            "pass epochs=… so that E can be found, or prune_after=E",
         ),
         ({"loader": DataLoader(Stream(), BATCH)}, "an iterable dataset has no indices"),
         ({"loader": [DataLoader(given_set(), BATCH)]}, "expected a torch DataLoader, got list"),

@@ -115,11 +115,11 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("prune_after", "soon", "setting 'prune_after' takes int, not 'soon'"),
-        ("draws", "2.5", "setting 'draws' takes int, not '2.5'"),
-        ("draws", 2.5, "setting 'draws' takes int, not '2.5'"),
+        ("prune_after", "soon", "setting 'prune_after' must be int, got 'soon'"),
+        ("draws", "2.5", "setting 'draws' must be int, got '2.5'"),
+        ("draws", 2.5, "setting 'draws' must be int, got '2.5'"),
         ("draws", None, r"setting 'draws' needs a value \(int\)"),
-        ("percentile", "ten", r"setting 'percentile' takes float, not 'ten'"),
+        ("percentile", "ten", r"setting 'percentile' must be float, got 'ten'"),
         ("percentile", "nan", r"odd's percentile must be within 0..100, got nan"),
         ("target_precision", "nan", r"odd's target_precision must be finite, got nan"),
         (
@@ -127,7 +127,7 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
             -math.inf,
             r"odd's target_precision must be finite, got -inf",
         ),
-        ("strict", "maybe", "setting 'strict' takes bool, not 'maybe'"),
+        ("strict", "maybe", "setting 'strict' must be bool, got 'maybe'"),
         ("before", "erm", "unknown setting of odd 'before'"),
     ],
 )
@@ -140,12 +140,12 @@ def test_bad_values_are_told(setting: str, value: Any, message: str) -> None:
     ("name", "setting", "value", "message"),
     [
         ("aum", "percentile", 100.5, "aum's percentile must be within 0..100, got 100.5"),
-        ("aum", "search_share", -0.1, "aum's search_share must be within 0..1, not -0.1"),
+        ("aum", "search_share", -0.1, "aum's search_share must be within 0..1, got -0.1"),
         ("curriculum", "components", 0, "curriculum's components must be at least 1, got 0"),
         ("joint_opt", "window", "0", "joint_opt's window must be at least 1, got 0"),
         ("divide_mix", "ramp", 0, "divide_mix's ramp must be at least 1, got 0"),
-        ("cleannet", "rate", -1, "cleannet's rate must be at least 0, not -1"),
-        ("mentornet_dd", "rate", -1, "mentornet_dd's rate must be at least 0, not -1"),
+        ("cleannet", "rate", -1, "cleannet's rate must be at least 0, got -1"),
+        ("mentornet_dd", "rate", -1, "mentornet_dd's rate must be at least 0, got -1"),
         ("confident_learning", "filter_by", "both ", "unknown filter_by 'both '; did you mean"),
     ],
 )

@@ -42,7 +42,7 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     # 98 - 60 · 0.85^15 - 6 at epoch 15
     assert facts["Test accuracy"] == ("97.50 %", f"86.76{NBSP}% before pruning")
     assert facts["Threshold"] == (f"{run.summary['threshold']:.3g}", "from the weights, epoch 15")
-    assert facts["Training time"] == ("21.4 s", f"13{NBSP}ms of it denoising (0.1{NBSP}%)")
+    assert facts["Training time"] == ("21.4 s", f"of which 13{NBSP}ms denoising (0.1{NBSP}%)")
     assert facts["Estimated noise"] == ("–", "no labels were planted")
     assert "Left out" not in facts and "Duplicates" not in facts
     scores = {fact.name: fact.value.replace(NBSP, " ") for fact in page.scores}
@@ -62,16 +62,16 @@ def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
     page = RunPage.from_run(made_up_run())
     assert " ".join(page.origin).replace(NBSP, " ") == (
         "The threshold comes from 50,000 random labels drawn from the final layer's weights"
-        " (the paper's rule). It lets about 10 % of these random labels pass (aim: 10 %). It was"
+        " (the paper's rule). It lets about 10 % of these random labels pass (target: 10 %). It was"
         " applied after epoch 15, 3/8 of the epochs, as in the paper."
     )
 
 
 def test_words_about_readmission_and_a_frozen_backbone() -> None:
     lines = tell_threshold({"source": "sentinels"}, {"readmitted": 13}, chosen=False)
-    assert lines[1].startswith("Afterwards 13 images were readmitted")
+    assert lines[1].startswith("Later, 13 images were readmitted")
     assert tell_threshold({"source": "sentinels"}, {"readmitted": 1}, False)[1].startswith(
-        "Afterwards 1 image was"
+        "Later, 1 image was"
     )
     assert len(tell_threshold({"source": "sentinels"}, {"readmitted": 0}, False)) == 1
 

@@ -90,7 +90,7 @@ def test_a_tab_that_comes_late_sees_what_stands(
     open_link(page, site)
     site.decide(0, "remove").raise_for_status()
     page.keyboard.press("k")
-    see(page, "#notice", re.compile("decided meanwhile.*not saved"))
+    see(page, "#notice", re.compile("decided in another tab.*not saved"))
     see(page, "#standing", "Removed")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "remove"
     page.keyboard.press("k")  # now knowingly

@@ -113,7 +113,7 @@ def test_pictures_that_are_no_files(tmp_path: Path) -> None:
 def test_rows_of_a_dataset_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "hub").mkdir()
     run = write_run(tmp_path / "run", ["train/0", "train/1"], tmp_path / "hub")
-    with pytest.raises(InputError, match="none of the 2 files is there"):
+    with pytest.raises(InputError, match="none of the 2 files can be read"):
         copy_cleaned(run, outcome(), tmp_path / "clean")
     assert not (tmp_path / "clean").exists()
 

@@ -169,7 +169,7 @@ def test_a_run_without_a_verdict(tmp_path: Path) -> None:
         Suspects.read(Run(tmp_path / "run"))
     writer.write_verdicts(table)
     writer.finish({})
-    with pytest.raises(InputError, match="method erm judges no example; review a run of method"):
+    with pytest.raises(InputError, match="method erm gives no verdicts; review a run of method"):
         Suspects.read(Run(tmp_path / "run"))
 
 
@@ -193,5 +193,5 @@ def test_damaged_verdicts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no column score"):
         Suspects.read(run)
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match="cut short"):
+    with pytest.raises(InputError, match="truncated"):
         Suspects.read(run)
