@@ -43,13 +43,13 @@ BAD = [
     (("train", "digits", "--percentile", "101"), "percentile must be within 0..100"),
     (("train", "digits", "--percentile", "nan"), "percentile must be within 0..100"),
     (("train", "digits", "--epochs", "5", "--prune-after", "6"), "beyond the 5 epochs"),
-    (("train", "digits", "--prune-after", "0"), "at least 1, not 0"),
+    (("train", "digits", "--prune-after", "0"), "at least 1 (finished epochs), got 0"),
     (("train", "digits", "--epochs", "0"), "epochs must be"),
     (("train", "digits", "--set", "percentil=3"), "did you mean 'percentile'?"),
-    (("train", "digits", "--set", "percentile=x"), "takes float"),
+    (("train", "digits", "--set", "percentile=x"), "must be float"),
     (("train", "digits", "--set", "foo=1"), "unknown setting of odd 'foo'; known: counterfactual,"),
     (("train", "digits", "--method", "erm", "--set", "foo=1"), "of erm 'foo'; known: none"),
-    (("train", "digits", "--set", "percentile"), "--set takes NAME=VALUE"),
+    (("train", "digits", "--set", "percentile"), "--set expects NAME=VALUE"),
     (("train", "digits", "--preset", "papr"), "did you mean 'paper'?"),
     (("train", "digits", "--seed", "-1"), "oddly: seed must be within"),
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
@@ -120,9 +120,9 @@ def test_resume_refuses_another_run(oddly: Command, tmp_path: Path) -> None:
     command = ("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", tmp_path)
     assert oddly(*command)[0] == 0
     code, _, complaint = oddly("train", "digits", "--resume", "--out", tmp_path)
-    assert code == 2 and "begun with data = synthetic, not digits" in complaint
+    assert code == 2 and "started with data = synthetic, not digits" in complaint
     code, _, complaint = oddly("train", "--resume", "--out", tmp_path, "--epochs", 5)
-    assert code == 2 and "begun with epochs = 1, not 5" in complaint
+    assert code == 2 and "started with epochs = 1, not 5" in complaint
     code, told, _ = oddly("train", "--resume", "--out", tmp_path)  # finished: only shown
     assert code == 0 and "erm" in told
 
@@ -171,7 +171,10 @@ def test_ctrl_c_while_torch_is_loaded(oddly: Command, monkeypatch: pytest.Monkey
         type("Field", (), {"field": Interrupts()})
 
     monkeypatch.setattr("oddly.demo.run_demo", load)
-    assert oddly("demo")[::2] in ((130, "oddly: stopped\n"), (130, ""))  # later Pythons: as ever
+    assert oddly("demo")[::2] in (
+        (130, "oddly: interrupted\n"),
+        (130, ""),
+    )  # later Pythons: as ever
 
 
 def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> None:
@@ -180,7 +183,7 @@ def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> 
     assert not (tmp_path / "checkpoint.pt").exists()
     assert re.fullmatch(
         r"oddly: interrupted (in|after) epoch \d+; no epoch is saved yet, so start over"
-        rf" anew with: oddly train --resume --out {tmp_path}",
+        rf" with: oddly train --resume --out {tmp_path}",
         last,
     )
 

@@ -174,7 +174,7 @@ def test_tables_with_missing_files_repeats_and_lookalike_labels(
         table, tmp_path / "run", skip_unreadable=True, overwrite=True, watcher=listener, **QUICK
     )
     assert len(run.verdicts) == 38 and f"{paths[0]}#2" in set(run.verdicts.id)
-    assert any("differ only in case or blanks" in note for note in listener.notes)
+    assert any("differ only in case or spaces" in note for note in listener.notes)
     assert rows(tmp_path / "run/unreadable.csv")[0]["reason"] == "no such file or directory"
     duplicates = rows(tmp_path / "run/duplicates.csv")
     assert {row["conflicting"] for row in duplicates} == {"true"} and len(duplicates) == 4
@@ -247,7 +247,7 @@ def test_what_cannot_be_exported_costs_nothing_else(
         )
     assert f"(the run itself is in {out})" in str(told.value)
     assert (out / "suspects.txt").exists() and (tmp_path / "copy").is_dir()
-    assert heard[-1] == "judged" and not any(note.startswith("written") for note in heard)
+    assert heard[-1] == "judged" and not any(note.startswith("wrote") for note in heard)
 
 
 def test_fine_tuning(photos: Path, tmp_path: Path, tiny_weights: Path) -> None:
@@ -265,7 +265,7 @@ def test_exports_and_copies_of_a_finished_run(photos: Path, tmp_path: Path) -> N
     assert len((out / "suspects.txt").read_text().splitlines()) == 5
     copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
     assert copied == set(run.verdicts[run.verdicts.keep].id)
-    assert sum("written:" in note for note in listener.notes) == 3
+    assert sum(note.startswith("wrote ") for note in listener.notes) == 3
     oddly.clean(out=out, resume=True, export="ids", top=2)  # one name needs no list
     assert len((out / "suspects.txt").read_text().splitlines()) == 2
 
@@ -307,7 +307,7 @@ def test_what_a_person_decided_is_no_suspect_again(tmp_path: Path) -> None:
     copied = {p.relative_to(tmp_path / "copy").as_posix() for p in tmp_path.glob("copy/*/*.png")}
     assert decided <= copied
     assert run.metrics[-1]["kept"] >= int(run.verdicts.keep.sum())  # they are trained on too
-    assert any(f"{len(decided)} labels decided by a person" in note for note in listener.notes)
+    assert any(f"{len(decided)} labels set by a person" in note for note in listener.notes)
 
 
 def test_bad_sources(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_bad_sources(tmp_path: Path) -> None:
         ("gone", "no such file or folder"),
         ("photos", "only one class"),
         ("one.csv", "only one class"),
-        ("cut.parquet", "cannot be read"),
+        ("cut.parquet", "cannot read"),
     ):
         with pytest.raises(InputError, match=words):
             oddly.clean(tmp_path / name, tmp_path / "run")

@@ -57,13 +57,13 @@ def test_where_none_can_be_read_the_reasons_are_told(
     spoil(photos, 36)
     backbone = {"backbone": "test_efficientnet", "weights": str(tiny_weights), "image_size": 32}
     with pytest.raises(
-        InputError, match=r"none of its 36 images .*: not an image \(blue/.*\.png, .*csv"
+        InputError, match=r"none of the 36 images .*: not an image \(blue/.*\.png, .*csv"
     ):
         oddly.clean(photos, tmp_path / "run", **(backbone if frozen else QUICK))
     with open(tmp_path / "run/unreadable.csv", encoding="utf-8", newline="") as file:
         assert len(list(csv.reader(file))) == 37
     with pytest.raises(
-        InputError, match=r"none of its 36 training .*: not an image \(blue/.*, …\)$"
+        InputError, match=r"none of the 36 training .*: not an image \(blue/.*, …\)$"
     ):
         oddly.train(photos, tmp_path / "trained", epochs=1, device="cpu")
 

@@ -81,7 +81,7 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
         name = next(iter(options))
         with pytest.raises(InputError, match=f"was started with {name} = .*--resume cannot change"):
             oddly.train("synthetic", tmp_path, resume=True, **options)
-    with pytest.raises(InputError, match="begun with data = synthetic, not digits"):
+    with pytest.raises(InputError, match="started with data = synthetic, not digits"):
         oddly.train("digits", tmp_path, resume=True)
     same = {**QUICK, "percentile": "10"}  # as `--set` would give it
     run = oddly.train("synthetic", tmp_path, resume=True, noise=0.4, device="cpu", **same)
@@ -93,10 +93,10 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
     [
         ({}, "nothing to train on"),
         ({"resume": True}, "--resume needs --out"),
-        ({"data": "synthetic", "epochs": "many"}, "epochs takes int"),
+        ({"data": "synthetic", "epochs": "many"}, "epochs must be int"),
         ({"data": "synthetic", "epochz": 3}, "unknown option 'epochz'; did you mean 'epochs'"),
-        ({"data": "synthetic", "noise": "0.4"}, "noise takes float"),
-        ({"data": "synthetic", "percentile": "ten"}, "takes float.*, not 'ten'"),
+        ({"data": "synthetic", "noise": "0.4"}, "noise must be float"),
+        ({"data": "synthetic", "percentile": "ten"}, "must be float.*, got 'ten'"),
     ],
 )
 def test_what_python_gets_wrong_is_an_input_error(

@@ -224,7 +224,7 @@ def test_no_readable_image_at_all(tmp_path: Path) -> None:
     found = embed_images(source, Mean, CPU)
     assert len(found.features) == 0 and len(found.unreadable) == 2
     data = replace(synthetic(), train=Split(source, torch.tensor([0, 1]), ["0", "1"]), test=None)
-    with pytest.raises(InputError, match=r"none of its 2 images .*: empty file \(0, 1\)"):
+    with pytest.raises(InputError, match=r"none of the 2 images .*: empty file \(0, 1\)"):
         embed_data(data, Mean(), 8, CPU, skip_unreadable=True)
 
 

@@ -77,7 +77,7 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
             ("table1", "--with", "epochs=50"),
             "E = 75 is beyond 50 epochs; add --with prune_after=N",
         ),
-        (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
+        (("table1", "--with", "dropout=much"), "dropout must be float, got 'much'"),
         (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
     ],
 )

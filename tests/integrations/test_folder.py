@@ -47,7 +47,7 @@ def test_a_doubt_goes_with_it(tmp_path: Path) -> None:
     run = save_run(
         replace(make_verdict(), contrast=2.8, contrast_needed=6.5), tmp_path / "run", NAMES
     )
-    assert run.doubt and "(contrast 2.80, 6.50 is needed)" in run.doubt
+    assert run.doubt and "(contrast 2.80, 6.50 needed)" in run.doubt
     assert run.summary["contrast"] == 2.8
 
 
@@ -97,17 +97,20 @@ def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
     [
         ({"ids": ["a", "b", "c"]}, "3 ids for 4 examples"),
         ({"ids": ["a", "b", "a", "c"]}, "ids must be unique, but 'a' occurs 2 times"),
-        ({"ids": ["a.png", "b.png", "c.png", "d.png"]}, "'a.png' looks like a file: pass data"),
+        (
+            {"ids": ["a.png", "b.png", "c.png", "d.png"]},
+            "'a.png' looks like a file: pass its folder as data",
+        ),
         ({"data": "."}, "data needs ids: pass the image files"),
         ({"ids": list("abcd"), "data": "nowhere"}, "nowhere: no such folder"),
         ({"predictions": torch.zeros(4, 3)}, r"4 class numbers, got torch.float32 \(4, 3\)"),
         ({"predictions": [0, 1]}, r"4 class numbers, got torch.int64 \(2,\)"),
-        ({"predictions": [0, 1, 2, 3]}, "class 3 among the predictions, but 3 class names"),
-        ({"class_names": ["cat", "dog"]}, "class 2 among the labels, but 2 class names"),
+        ({"predictions": [0, 1, 2, 3]}, "predictions contain class 3, but there are 3 class names"),
+        ({"class_names": ["cat", "dog"]}, "labels contain class 2, but there are 2 class names"),
         ({"class_names": dict(enumerate(NAMES))}, "not a dict: use the values of id2label"),
         ({"class_names": "abc"}, "class_names must be a list of names, got str"),
         ({"class_names": set(NAMES)}, "class_names must be a list of names, got set"),
-        ({"class_names": []}, "class 2 among the labels, but 0 class names"),
+        ({"class_names": []}, "labels contain class 2, but there are 0 class names"),
         ({"class_names": 3}, "class_names must be a list of names, got int"),
         ({"class_names": ["cat", "dog", "cat"]}, "names must be unique, but 'cat' occurs 2 times"),
         (
