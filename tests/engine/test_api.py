@@ -69,7 +69,7 @@ def test_own_data_resumes_when_given_again(tmp_path: Path, monkeypatch: pytest.M
     own = synthetic(num_classes=4, seed=3)
     with pytest.raises(KeyboardInterrupt):
         oddly.train(own, tmp_path, watcher=StopAfter(1), **QUICK)
-    with pytest.raises(InputError, match="is not what"):
+    with pytest.raises(InputError, match="has changed since"):
         oddly.train(synthetic(num_classes=4, seed=4), tmp_path, resume=True)
     assert oddly.train(own, tmp_path, resume=True).summary["classes"] == 4
 

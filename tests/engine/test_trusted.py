@@ -98,7 +98,7 @@ def test_what_cannot_be_trusted(trusted: int | str, message: str) -> None:
 
 def test_with_neither_true_labels_nor_a_file() -> None:
     data = replace(synthetic(), true_labels=None)
-    with pytest.raises(InputError, match=r"needy needs trusted labels.*give --trusted FILE"):
+    with pytest.raises(InputError, match=r"needy needs trusted labels.*pass --trusted FILE"):
         build(RunConfig("mine", method="needy"), data)
     with pytest.raises(InputError, match="a tenth of the 9 training examples is too few"):
         build(NOISY, synthetic(per_class=3))

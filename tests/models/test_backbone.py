@@ -95,5 +95,5 @@ def test_what_is_no_vector_of_features_is_told(
 ) -> None:
     """Some of timm's give none at all without their classifier."""
     monkeypatch.setattr(nn.Module, "__call__", lambda *_: torch.zeros(1, *shape))
-    with pytest.raises(InputError, match=f"gives {'x'.join(map(str, shape))} numbers per image"):
+    with pytest.raises(InputError, match=f"returns {'x'.join(map(str, shape))} numbers per image"):
         load_backbone(TINY, str(weights), 32)
