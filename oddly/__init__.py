@@ -1,6 +1,6 @@
-"""oddly: train an image classifier on labels you don't trust, and find the wrong ones meanwhile.
+"""oddly: train an image classifier on labels you don't trust, and find the wrong ones.
 
-The public names, loaded when first used: `import oddly` alone costs nothing.
+Public names are loaded on first use: `import oddly` alone is fast.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps `oddly.clean` the function: importing the room of that name would take its place."""
+    """Keeps `oddly.clean` the function: importing the package of that name would replace it."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

@@ -29,12 +29,12 @@ def check_destination(destination: Path, root: Path | str) -> None:
     check_empty(destination)
     real, root = Path(os.path.realpath(destination)), Path(os.path.realpath(root))
     if real == root or root in real.parents:
-        raise InputError(f"{destination} lies inside the dataset itself; choose another --copy-to")
+        raise InputError(f"{destination} is inside the dataset itself; choose another --copy-to")
 
 
 def check_empty(destination: Path) -> None:
     if os.path.realpath(destination) == os.getcwd():  # it is replaced as a whole
-        raise InputError(f"{destination} is the folder you are in; choose another --copy-to")
+        raise InputError(f"{destination} is the current folder; choose another --copy-to")
     if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
         raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
 
@@ -65,7 +65,7 @@ def copy_files(
             if progress:
                 progress(done, len(plan))
         if copied.missing and not copied.files:
-            told = f"none of the {len(plan):,} files is there, so nothing is copied"
+            told = f"nothing to copy: none of the {len(plan):,} files can be read"
             raise InputError(f"{told}: {copied.missing[0]}, …")
         if destination.exists():
             destination.rmdir()  # empty: checked before
@@ -103,5 +103,5 @@ def about_missing(missing: Iterable[str]) -> str | None:
     if not names:
         return None
     named = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-    many = "1 file is" if len(names) == 1 else f"{len(names):,} files are"
-    return f"{many} not in the copy: {named}"
+    many = "1 file was" if len(names) == 1 else f"{len(names):,} files were"
+    return f"{many} not copied: {named}"

@@ -9,7 +9,7 @@ MOST_LISTED = 30  # names; more say nothing
 
 
 class InputError(ValueError):
-    """Bad input, told in one line; the command line prints it without a traceback."""
+    """Invalid input. The message is one line; the command line prints it without a traceback."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
@@ -20,7 +20,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     if near:
         hint = f"did you mean '{plain[near[0]]}'?"
     elif len(known) > MOST_LISTED:
-        hint = f"none of the {len(known):,} known ones is like it"
+        hint = f"none of the {len(known):,} known names is similar"
     else:
         # A name that holds a comma would look like two.
         told = [f"'{each}'" if "," in each else each for each in known]

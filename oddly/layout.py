@@ -43,5 +43,7 @@ def folder_names(labels: Iterable[str]) -> dict[str, str]:
         for label, name in names.items()
     }
     if len(set(names.values())) < len(names):
-        raise InputError("two classes would share a folder in the copy; use the table of labels")
+        raise InputError(
+            "two classes would share a folder in the copy; use the table of labels instead"
+        )
     return names

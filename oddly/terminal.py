@@ -55,11 +55,11 @@ class TerminalWatcher(Watcher):
         """For somebody who pressed Ctrl-C: from where, and the exact command, if there is a run."""
         if self.folder is None:
             return ""
-        how = "go on"
+        how = "continue"
         if self.last_saved:
-            how = f"goes on after epoch {self.last_saved}"
+            how = f"continue after epoch {self.last_saved}"
         elif self.where:
-            how = "nothing of the training is saved yet, it begins anew"
+            how = "no epoch is saved yet, so start over"
         command = f"oddly {self.command} --resume --out {shlex.quote(str(self.folder))}"
         return f"; {how} with: {command}"
 
@@ -147,11 +147,11 @@ class TerminalWatcher(Watcher):
         if minutes > LONG_RUN and self.command == "train":
             # A run that goes on cannot be another one.
             advice = (
-                ": fewer --epochs or a smaller --model take less, and so does oddly clean where"
-                " there are image files"
+                "; use fewer --epochs or a smaller --model, or oddly clean for a"
+                " dataset of image files, to save time"
             )
-            what = count(left, "epoch") + ("" if self.epoch == 1 else " more")
-            told = f"at this pace {what} take about {minutes:,.0f} minutes"
+            what = count(left, "epoch" if self.epoch == 1 else "more epoch")
+            told = f"at this rate, {what} will take about {minutes:,.0f} minutes"
             self.note(told + (advice if self.epoch == 1 else ""))
 
     def saved(self, epoch: int) -> None:
@@ -170,7 +170,7 @@ class TerminalWatcher(Watcher):
             loss = f"loss {row['train_loss']:.3f}"
             self.note(f"epoch {row['epoch']}/{self.epochs} · {loss} · {' · '.join(parts)}")
         if row["epoch"] == self.epochs and self.longest > LONG_EPOCH:
-            self.note("looking once more at every image")
+            self.note("taking one last look at every image")
 
     def end(self) -> None:
         self.read_since, self.tenth = None, 0  # other images may be read next

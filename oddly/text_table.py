@@ -36,10 +36,10 @@ def read_text_columns(
     except InputError:
         raise
     except UnicodeDecodeError:
-        raise InputError(f"{shown(str(file))} cannot be read: it is not UTF-8 text") from None
+        raise InputError(f"cannot read {shown(str(file))}: not UTF-8 text") from None
     except (pa.ArrowException, OSError, csv.Error) as error:
         reason = getattr(error, "strerror", None) or first_line(error)
-        raise InputError(f"{shown(str(file))} cannot be read: {shown(reason)}") from None
+        raise InputError(f"cannot read {shown(str(file))}: {shown(reason)}") from None
     if not table.num_rows:
         raise InputError(f"{shown(str(file))} has no rows")
     return {name: _as_text(file, name, table[name]) for name in table.column_names}
@@ -59,7 +59,7 @@ def about_choice(file: Path, wanted: Mapping[str, Sequence[str]]) -> list[str]:
         if len(found) > 1:
             taken = min(found, key=lambda name: aliases.index(plain_name(name)))
             notes.append(
-                f"{shown(file.name)} has the columns {first_few(found)}: {shown(taken)} is taken"
+                f"{shown(file.name)} has the columns {first_few(found)}; using {shown(taken)}"
             )
     return notes
 
@@ -88,7 +88,7 @@ def refuse_empty(file: Path, name: str, values: Sequence[str]) -> None:
     empty = [i for i, value in enumerate(values) if not value.strip()]
     if empty:
         raise InputError(
-            f"{shown(str(file))}: {count(len(empty), 'row')} without a {name}, the first is row"
+            f"{shown(str(file))}: {count(len(empty), 'row')} without a {name}, first row"
             f" {empty[0] + 1}"
         )
 
@@ -132,7 +132,7 @@ def _read_csv(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequenc
 def _unlike_header(file: Path, row: Any) -> InputError:
     where = "a row" if row.number is None else f"row {row.number - 1:,}"  # the header is the first
     return InputError(
-        f"{shown(str(file))}: {where} has {count(row.actual_columns, 'column')}, not"
+        f"{shown(str(file))}: {where} has {count(row.actual_columns, 'column')}, expected"
         f" {row.expected_columns:,}: {shown(row.text)[:60]}"
     )
 
@@ -167,8 +167,8 @@ def _match(
         elif name not in optional:
             told = f"{shown(str(file))} has no column {name} (or {', '.join(aliases[1:])});"
             if any(_is_value(file, each) for each in header):
-                raise InputError(f"{told} the first line must name the columns")
-            raise InputError(f"{told} it has {first_few(header)}")
+                raise InputError(f"{told} the first line must contain the column names")
+            raise InputError(f"{told} its columns are {first_few(header)}")
     return found
 
 
@@ -192,7 +192,7 @@ def _as_text(file: Path, name: str, column: Any) -> list[str]:
         return [value or "" for value in column.cast(pa.string()).to_pylist()]
     except pa.ArrowException:
         raise InputError(
-            f"{shown(str(file))}: column {name} is of type {shown(str(kind))[:60]}, not text or"
+            f"{shown(str(file))}: column {name} has type {shown(str(kind))[:60]}, expected text or"
             " integers"
         ) from None
 

@@ -33,9 +33,9 @@ def test_the_table_the_findings_and_the_next_step(oddly: Command, tmp_path: Path
         "clean", tmp_path / "photos", "--out", out, *QUICK, "--top", 3, "--export", "ids"
     )
     assert code == 0
-    for words in ("resnet8, from scratch", "asked for", "3, of 12 images", "even enough"):
+    for words in ("resnet8, from scratch", "your choice", "3, with 12 images each", "balanced"):
         assert words in progress
-    assert "of 36 images look mislabelled" in told and "the 3 most suspicious:" in told
+    assert "of 36 images look mislabelled" in told and "3 most suspicious:" in told
     assert f"oddly review {out}" in told.replace("\n", " ") and (out / "report.html").exists()
     assert len((out / "suspects.txt").read_text().splitlines()) == 3
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
@@ -46,14 +46,14 @@ def test_three_images_are_too_few_for_an_estimate(oddly: Command, tmp_path: Path
     write_pictures(tmp_path / "photos", 1, side=20)
     out = tmp_path / "run"
     code, told, _ = oddly("clean", tmp_path / "photos", "--out", out)
-    assert code == 0 and "too few images for an estimate" in told
+    assert code == 0 and "wrong labels: too few images" in told
     assert "0 of 3 images look mislabelled" in told
     assert f"oddly review {out} --top 50" in " ".join(told.split())
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")
     found = json.loads(told)
     assert code == 0 and found["estimated_noise"] is None
     assert found["doubt"] is None and found["contrast"] is None  # of one planted label
-    assert "too few images to tell" in (out / "report.html").read_text()
+    assert "too few images" in (out / "report.html").read_text()
 
 
 def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_p
     code, told, progress = oddly(*command, "--epochs", 2, "--learning-rate", 0.001)
     assert code == 0 and progress.count("the network has hardly learnt") == 1
     headline, sentence = told.splitlines()[:2]
-    assert headline.endswith("but do not trust it:") and sentence in progress
+    assert headline.endswith("but this verdict is unreliable:") and sentence in progress
     assert sentence.startswith("the network has hardly learnt")
     assert 'class="doubt"' in (tmp_path / "run" / "report.html").read_text()
     code, told, _ = oddly("clean", "--resume", "--out", tmp_path / "run", "--json")
@@ -77,7 +77,7 @@ def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_p
     again = ("clean", "--resume", "--out", tmp_path / "run", "--export", "ids")
     code, told, progress = oddly(*again, "--copy-to", tmp_path / "copy")
     assert sentence in told.splitlines()
-    assert progress.replace("\n", " ").count(", from a verdict not to be trusted") == 2
+    assert progress.replace("\n", " ").count("(from an unreliable verdict)") == 2
 
 
 def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
@@ -85,9 +85,9 @@ def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
     inside = tmp_path / "photos" / "copy"
     for arguments, words in (
         ((tmp_path / "gone",), "no such file or folder"),
-        ((), "say what to clean"),
+        ((), "nothing to clean"),
         ((tmp_path / "photos", "--export", "xml"), "unknown export 'xml'"),
-        ((tmp_path / "photos", "--copy-to", inside), "lies inside the dataset"),
+        ((tmp_path / "photos", "--copy-to", inside), "is inside the dataset"),
         (("--resume",), "--resume needs --out"),
     ):
         code, _, complaint = oddly("clean", *arguments, *QUICK[:4])
@@ -98,8 +98,8 @@ def test_mistakes_are_told_in_one_line(oddly: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
-        ("--percentile", 200, "percentile must be within 0..100, not 200"),
-        ("--prune-after", 9_999, "prune_after = 9999 lies beyond"),
+        ("--percentile", 200, "percentile must be within 0..100, got 200"),
+        ("--prune-after", 9_999, "prune_after = 9999 is beyond"),
         ("--labels", "no.csv", "labels: no.csv does not exist"),
         ("--backbone", "nope", "unknown timm model 'nope'"),
         ("--model", "resnet81", "unknown model 'resnet81'"),
@@ -127,7 +127,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: 
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"begins anew with: oddly clean --resume --out {out}" in complaint
+    assert f"start over with: oddly clean --resume --out {out}" in complaint
     assert "Traceback" not in complaint
 
 
@@ -136,8 +136,10 @@ def test_why_there_is_no_estimate() -> None:
     from oddly.cli.clean import _describe_share
 
     few = Findings(100, 0, 0, 0, None, None, None, (), (), (), 0, 0, 0, 0)
-    assert _describe_share(few).startswith("too few images for an estimate")
-    assert _describe_share(replace(few, images=1_000)).startswith("no planted labels for an")
+    assert _describe_share(few).endswith("of wrong labels: too few images")
+    assert _describe_share(replace(few, images=1_000)).endswith(
+        "of wrong labels: no labels were planted"
+    )
 
 
 def test_pillow_says_nothing_of_large_pictures_itself(
@@ -171,10 +173,10 @@ def test_findings_are_printed_though_an_export_fails(
     command = ("clean", tmp_path / "photos", "--out", tmp_path / "run", *QUICK)
     code, told, progress = oddly(*command, "--export", "cleanlab", "--export", "ids")
     assert code == 2 and "of 36 images look mislabelled" in told and "oddly review" in told
-    assert "written: " in progress and (tmp_path / "run/suspects.txt").exists()
+    assert "wrote " in progress and (tmp_path / "run/suspects.txt").exists()
     last = progress.splitlines()[-1]
     assert last.startswith(
-        "oddly: not written: --export cleanlab: no space left on device: issues.csv ("
+        "oddly: could not write --export cleanlab: no space left on device: issues.csv ("
     )
 
 
@@ -189,7 +191,7 @@ def test_a_closed_pipe_costs_no_copy_and_no_export(tmp_path: Path, json: bool) -
     progress = process.stderr.read()
     process.stderr.close()
     assert process.wait(60) and "Traceback" not in progress
-    assert progress.count("written: ") == 2
+    assert progress.count("wrote ") == 2
     assert (out / "suspects.txt").exists() and list(copy.rglob("*.png"))
 
 

@@ -56,11 +56,13 @@ def test_a_folder_without_a_test_set_is_compared_all_the_same(
     command += ("--epochs", 2, "--model", "resnet8", "--image-size", 8, "--out", out)
     code, told, notes = oddly(*command)
     assert code == 0, notes
-    caveat = "test accuracy is against the given labels of 4 held-out images, wrong ones included"
+    caveat = (
+        "test accuracy is measured on the given labels of 4 held-out images, including wrong ones"
+    )
     assert notes.splitlines()[0].strip() == caveat and f"\n{caveat}\n" in told
     header = told.splitlines()[0]
     assert "test accuracy" in header and "removed" in header and "precision" not in header
-    assert "\nren: ren needs trusted labels, and " in told  # a row of dashes says nothing
+    assert "\nren: ren needs trusted labels, but " in told  # a row of dashes says nothing
     result = json.loads((out / "compare.json").read_text())
     assert result["caveat"] == caveat and result["plan"]["options"]["hold_out"] == 0.1
     erm, _, odd = result["rows"]
@@ -88,7 +90,7 @@ def test_two_at_a_time_stopped_and_gone_on_with(oddly: Command, tmp_path: Path) 
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 130 and "Traceback" not in complaint
-    assert "the same command goes on where it stopped" in complaint
+    assert "run the same command again to continue" in complaint
     until = time.monotonic() + 30
     while is_there(process.pid):
         assert time.monotonic() < until, "a process is left behind"
@@ -106,15 +108,18 @@ def test_two_at_a_time_stopped_and_gone_on_with(oddly: Command, tmp_path: Path) 
     ("arguments", "message"),
     [
         (("synthetic", "--methods", "erm,ood"), "unknown method 'ood'; did you mean 'odd'?"),
-        (("synthetic", "--methods", ","), "name at least one method"),
+        (("synthetic", "--methods", ","), "needs at least one method"),
         (("digitz",), "unknown dataset 'digitz'; did you mean 'digits'?"),
         (("synthetic", "--seeds", "0"), "--seeds must be at least 1"),
-        (("synthetic", "--set", "q=1"), "--set takes METHOD.NAME=VALUE, not 'q=1'"),
+        (("synthetic", "--set", "q=1"), "--set expects METHOD.NAME=VALUE, got 'q=1'"),
         (("synthetic", "--methods", "gce", "--set", "gce.qq=1"), "unknown setting of gce 'qq'"),
         (("synthetic", "--methods", "gce", "--set", "gce.q=7"), "gce's q must be above 0"),
         (("synthetic", "--noise", "2"), "noise must be within 0..1"),
         (("synthetic", "--methods", "erm,ren", "--trusted", "none.csv"), "does not exist"),
-        (("synthetic", "--methods", "erm,ren", "--trusted", "99"), "can spare 2..12 of its 120"),
+        (
+            ("synthetic", "--methods", "erm,ren", "--trusted", "99"),
+            "must be within 2..12 for synthetic, a tenth of its 120",
+        ),
     ],
 )
 def test_bad_input_is_one_line(
@@ -140,6 +145,6 @@ def test_a_full_disk_says_how_to_go_on(
     with monkeypatch.context() as patch:
         patch.setattr(cell, "run_config", full)
         code, _, complaint = oddly(*command, "--out", tmp_path)
-    told = f"No space left on device: {tmp_path}; the same command goes on where it stopped"
+    told = f"No space left on device: {tmp_path}; run the same command again to continue"
     assert code == 1 and complaint == f"oddly: {told}\n"
     assert oddly(*command, "--out", tmp_path)[0] == 0

@@ -27,12 +27,12 @@ def oddly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 BAD = [
-    (("train",), "say what to train on"),
+    (("train",), "nothing to train on"),
     (("train", "digitz"), "unknown dataset 'digitz'; did you mean 'digits'?"),
     (("train", "digits", "--method", "od"), "unknown method 'od'; did you mean 'odd'?"),
     (("train", "digits", "--model", "resnet81"), "unknown model 'resnet81'; did you mean"),
     (("train", "cifar10", "--data-dir", "{}"), "is missing; use --download"),
-    (("train", "{}/empty"), "holds no images"),
+    (("train", "{}/empty"), "contains no images"),
     (("train", "{}/nothing"), "no such file or folder"),
     (("train", "{}/nothing.csv"), "no such file or folder"),
     (("train", "digits", "--labels", "{}/nothing.csv"), "does not exist"),
@@ -43,17 +43,17 @@ BAD = [
     (("train", "digits", "--percentile", "101"), "percentile must be within 0..100"),
     (("train", "digits", "--percentile", "nan"), "percentile must be within 0..100"),
     (("train", "digits", "--epochs", "5", "--prune-after", "6"), "beyond the 5 epochs"),
-    (("train", "digits", "--prune-after", "0"), "at least 1, not 0"),
+    (("train", "digits", "--prune-after", "0"), "at least 1 (finished epochs), got 0"),
     (("train", "digits", "--epochs", "0"), "epochs must be"),
     (("train", "digits", "--set", "percentil=3"), "did you mean 'percentile'?"),
-    (("train", "digits", "--set", "percentile=x"), "takes float"),
+    (("train", "digits", "--set", "percentile=x"), "must be float"),
     (("train", "digits", "--set", "foo=1"), "unknown setting of odd 'foo'; known: counterfactual,"),
     (("train", "digits", "--method", "erm", "--set", "foo=1"), "of erm 'foo'; known: none"),
-    (("train", "digits", "--set", "percentile"), "--set takes NAME=VALUE"),
+    (("train", "digits", "--set", "percentile"), "--set expects NAME=VALUE"),
     (("train", "digits", "--preset", "papr"), "did you mean 'paper'?"),
     (("train", "digits", "--seed", "-1"), "oddly: seed must be within"),
     (("train", "digits", "--warmup", "50"), "warmup must be within 0..40"),
-    (("train", "digits", "--cutout", "9"), "a cutout of 9 does not fit into 8 x 8 pixels"),
+    (("train", "digits", "--cutout", "9"), "cutout 9 is larger than the images, 8 x 8 pixels"),
     (("train", "digits", "--cutout", "-1"), "cutout must be within"),
     (("train", "digits", "--backbone", "test_vit", "--reflect"), "reflect needs images"),
     (
@@ -61,12 +61,12 @@ BAD = [
         "cut needs images",
     ),
     (("train", "digits", "--backbone", "test_vit", "--cutout", "4"), "cutout needs images"),
-    (("train", "digits", "--weights", "packaged"), f"name it too, --backbone {PACKAGED}"),
-    (("train", "digits", "--mirror-test"), "digits has flip off"),
+    (("train", "digits", "--weights", "packaged"), f"needs a backbone: add --backbone {PACKAGED}"),
+    (("train", "digits", "--mirror-test"), "flip is off for digits"),
     (("train", "--resume"), "--resume needs --out"),
     (("report", "{}/empty"), "not a run folder"),
     (("report", "{}/nothing"), "no such folder"),
-    (("report", "{}/empty", "--images", "{}/nothing"), "--images takes the folder of the images"),
+    (("report", "{}/empty", "--images", "{}/nothing"), "--images expects the folder of the images"),
 ]
 
 
@@ -112,7 +112,7 @@ def test_a_loss_that_is_no_number(oddly: Command, tmp_path: Path) -> None:
     code, told, complaint = oddly(*command)
     last = complaint.splitlines()[-1]
     assert code == 2 and not told
-    assert re.search(r"loss became (nan|inf) in epoch 1, step \d of 4; try a smaller", last)
+    assert re.search(r"loss became (nan|inf) in epoch 1, step \d of 4; try a lower", last)
     assert not Run(tmp_path / "run").is_done
 
 
@@ -120,9 +120,9 @@ def test_resume_refuses_another_run(oddly: Command, tmp_path: Path) -> None:
     command = ("train", "synthetic", "--method", "erm", "--epochs", 1, "--out", tmp_path)
     assert oddly(*command)[0] == 0
     code, _, complaint = oddly("train", "digits", "--resume", "--out", tmp_path)
-    assert code == 2 and "begun with data = synthetic, not digits" in complaint
+    assert code == 2 and "started with data = synthetic, not digits" in complaint
     code, _, complaint = oddly("train", "--resume", "--out", tmp_path, "--epochs", 5)
-    assert code == 2 and "begun with epochs = 1, not 5" in complaint
+    assert code == 2 and "started with epochs = 1, not 5" in complaint
     code, told, _ = oddly("train", "--resume", "--out", tmp_path)  # finished: only shown
     assert code == 0 and "erm" in told
 
@@ -171,7 +171,10 @@ def test_ctrl_c_while_torch_is_loaded(oddly: Command, monkeypatch: pytest.Monkey
         type("Field", (), {"field": Interrupts()})
 
     monkeypatch.setattr("oddly.demo.run_demo", load)
-    assert oddly("demo")[::2] in ((130, "oddly: stopped\n"), (130, ""))  # later Pythons: as ever
+    assert oddly("demo")[::2] in (
+        (130, "oddly: interrupted\n"),
+        (130, ""),
+    )  # later Pythons: as ever
 
 
 def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> None:
@@ -179,8 +182,8 @@ def test_ctrl_c_before_the_first_checkpoint_promises_nothing(tmp_path: Path) -> 
     last = interrupt(start(*command), tmp_path, rows=3)
     assert not (tmp_path / "checkpoint.pt").exists()
     assert re.fullmatch(
-        r"oddly: stopped (in|after) epoch \d+; nothing of the training is saved yet, it begins"
-        rf" anew with: oddly train --resume --out {tmp_path}",
+        r"oddly: interrupted (in|after) epoch \d+; no epoch is saved yet, so start over"
+        rf" with: oddly train --resume --out {tmp_path}",
         last,
     )
 
@@ -190,7 +193,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     command = ("train", "synthetic", "--epochs", 80, "--prune-after", 1, "--percentile", 60)
     process = start(*command, "--noise", 0.4, "--out", broken)
     last = interrupt(process, broken, rows=2)
-    stopped = r"oddly: stopped (in|after) epoch \d+; goes on after epoch (\d+) with: (.*)"
+    stopped = r"oddly: interrupted (in|after) epoch \d+; continue after epoch (\d+) with: (.*)"
     found = re.fullmatch(stopped, last)
     assert found and found[3] == f"oddly train --resume --out '{broken}'"
     saved = load_checkpoint(broken)

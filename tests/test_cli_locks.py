@@ -52,7 +52,7 @@ def test_a_live_run_keeps_other_writers_out(
     ):
         code, told, complaint = oddly(*command)
         assert (code, told) == (2, "") and complaint == (
-            f"oddly: {out} is being written by another process (pid {pid});"
+            f"oddly: another process (pid {pid}) is writing to {out};"
             " wait for it or choose another --out\n"
         )
     assert Run(out).config["data"] == "synthetic" and Run(out).metrics[0]["epoch"] == 1
@@ -67,7 +67,9 @@ def test_a_killed_run_can_be_replaced(
     os.waitpid(pid, 0)
     assert (out / LOCK).exists()
     code, _, complaint = oddly("train", "synthetic", "--out", out)
-    assert code == 2 and "holds an unfinished run of synthetic; pass --resume" in complaint
+    assert (
+        code == 2 and "already contains an unfinished run of synthetic; pass --resume" in complaint
+    )
     quick = ("--method", "erm", "--epochs", 1, "--out", out)
     assert oddly("train", "synthetic", *quick, "--overwrite")[0] == 0
     assert [row["epoch"] for row in Run(out).metrics] == [1] and not (out / LOCK).exists()

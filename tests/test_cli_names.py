@@ -66,7 +66,7 @@ def test_no_name_gives_the_terminal_orders(oddly: Command, photos: Path, tmp_pat
     assert sum(line.startswith("  ") and " → " in line for line in told.splitlines()) >= 36
     listed = (out / "suspects.txt").read_text().split("\n")
     assert len(listed) == 37 and all(name.endswith(r"\n.png") for name in listed[:-1])
-    assert r"36 ids hold line breaks, written as \n in suspects.txt" in progress.replace(
+    assert r"36 ids contain line breaks, written as \n in suspects.txt" in progress.replace(
         r"\\", "\\"
     )
     code, told, _ = oddly("clean", "--resume", "--out", out, "--json")

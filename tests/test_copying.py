@@ -21,9 +21,11 @@ def test_targets_stay_below_the_copy_and_apart(tmp_path: Path) -> None:
 
 def test_nothing_to_find_is_an_error_and_leaves_no_folder(tmp_path: Path) -> None:
     def find(id: str) -> str:
-        raise Unreadable("the file is gone")
+        raise Unreadable("file not found")
 
-    with pytest.raises(InputError, match=r"none of the 2 files is there.*: a \(the file is gone\)"):
+    with pytest.raises(
+        InputError, match=r"none of the 2 files can be read.*: a \(file not found\)"
+    ):
         copy_files([("a", "a"), ("b", "b")], find, tmp_path / "copy")
     assert list(tmp_path.iterdir()) == []
 
@@ -39,12 +41,12 @@ def test_the_folder_one_is_in_cannot_be_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="the folder you are in"):
+    with pytest.raises(InputError, match="is the current folder"):
         check_empty(Path("."))
 
 
 def test_what_is_missing_in_one_line() -> None:
     assert about_missing([]) is None
-    assert about_missing(["a (gone)"]) == "1 file is not in the copy: a (gone)"
+    assert about_missing(["a (gone)"]) == "1 file was not copied: a (gone)"
     many = about_missing([str(i) for i in range(1200)])
-    assert many == "1,200 files are not in the copy: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
+    assert many == "1,200 files were not copied: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"

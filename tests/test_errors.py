@@ -26,7 +26,7 @@ def test_a_name_that_is_like_none_gets_a_list_unless_it_is_endless() -> None:
     assert str(unknown_name("thing", "xyz", few)) == "unknown thing 'xyz'; known: ab, cd"
     assert str(unknown_name("thing", "xyz", [])) == "unknown thing 'xyz'; known: none"
     told = str(unknown_name("thing", "xyz", many))
-    assert told == "unknown thing 'xyz'; none of the 31 known ones is like it"
+    assert told == "unknown thing 'xyz'; none of the 31 known names is similar"
     assert str(unknown_name("thing", "nam7", many)) == "unknown thing 'nam7'; did you mean 'name7'?"
 
 

@@ -65,7 +65,7 @@ def test_a_long_first_epoch_and_the_sweep_at_the_end_are_told_of(
         "epoch 2/16 · step 8 of 10, 8 s left of this epoch",  # after a minute of nothing
         "epoch 2/16 · loss 0.500 · test 87.50 % · 1,234 examples/s",
     ]
-    assert lines[-1] == "looking once more at every image"
+    assert lines[-1] == "taking one last look at every image"
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(4.0, True), (0.5, False)])
@@ -83,9 +83,11 @@ def test_who_will_wait_long_is_told_so_once(
             now += 100 * seconds if step == 0 else seconds
             watcher.step(64)
         watcher.end_epoch({**ROW, "epoch": epoch})
-    pace = [line for line in text.getvalue().splitlines() if "pace" in line]
+    pace = [line for line in text.getvalue().splitlines() if "at this rate" in line]
     assert len(pace) == told
-    assert all("at this pace 30 epochs take about 86 minutes: fewer --epochs" in p for p in pace)
+    assert all(
+        "at this rate, 30 epochs will take about 86 minutes; use fewer --epochs" in p for p in pace
+    )
 
 
 def test_who_goes_on_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +99,7 @@ def test_who_goes_on_is_told_what_is_left(monkeypatch: pytest.MonkeyPatch) -> No
     for _ in range(10):
         now += 4
         watcher.step(64)
-    assert "at this pace 50 epochs more take about 333 minutes\n" in text.getvalue()
+    assert "at this rate, 50 more epochs will take about 333 minutes\n" in text.getvalue()
 
 
 def test_one_epoch_is_no_plural() -> None:
@@ -146,7 +148,7 @@ def test_how_to_go_on(folder: str, command: str) -> None:
     watcher, _ = make(terminal=False)
     assert watcher.how_to_go_on() == ""
     watcher.begin("odd on digits", Path(folder), 2, 0)
-    assert watcher.how_to_go_on() == f"; go on with: oddly train --resume {command}"
+    assert watcher.how_to_go_on() == f"; continue with: oddly train --resume {command}"
 
 
 def test_how_much_is_saved() -> None:
@@ -157,15 +159,15 @@ def test_how_much_is_saved() -> None:
 
     watcher.begin("odd on digits", Path("run"), 9, 0)
     watcher.begin_epoch(1, 2)
-    assert told() == " in epoch 1; nothing of the training is saved yet, it begins anew"
+    assert told() == " in epoch 1; no epoch is saved yet, so start over"
     watcher.saved(1)
     watcher.end_epoch(ROW)
-    assert told() == " after epoch 1; goes on after epoch 1"
+    assert told() == " after epoch 1; continue after epoch 1"
     watcher.begin_epoch(2, 2)
-    assert told() == " in epoch 2; goes on after epoch 1"
+    assert told() == " in epoch 2; continue after epoch 1"
     watcher.begin("odd on digits", Path("run"), 9, 4)  # resumed
     watcher.begin_epoch(5, 2)
-    assert told() == " in epoch 5; goes on after epoch 4"
+    assert told() == " in epoch 5; continue after epoch 4"
 
 
 def test_markup_in_a_note_is_text() -> None:

@@ -25,7 +25,7 @@ def test_text_stays_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("Class,PATH,more\n007, a.png,1\nNA,b.png ,2\n,c.png,3\n")
     columns = read_text_columns(tmp_path / "t.csv", WANTED)
     assert columns == {"id": [" a.png", "b.png ", "c.png"], "label": ["007", "NA", ""]}
-    with pytest.raises(InputError, match="1 row without a label, the first is row 3"):
+    with pytest.raises(InputError, match="1 row without a label, first row 3"):
         refuse_empty(tmp_path / "t.csv", "label", columns["label"])
 
 
@@ -50,7 +50,7 @@ def test_integers_that_met_a_missing_value(tmp_path: Path) -> None:
 def test_bytes_are_no_text(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"id": pa.array([b"a"], kind), "label": ["x"]})
     pa.parquet.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(InputError, match="column id is of type (large_)?binary, not text"):
+    with pytest.raises(InputError, match="column id has type (large_)?binary, expected text"):
         read_text_columns(tmp_path / "t.parquet", WANTED)
 
 
@@ -87,28 +87,30 @@ def test_columns_are_known_however_they_are_spelt(tmp_path: Path) -> None:
 def test_which_of_several_columns_is_taken_is_told(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,class,Label\na,x,y\n")
     assert read_text_columns(tmp_path / "t.csv", WANTED)["label"] == ["y"]
-    told = ["t.csv has the columns class, Label: Label is taken"]
+    told = ["t.csv has the columns class, Label; using Label"]
     assert about_choice(tmp_path / "t.csv", WANTED) == told
     pa.parquet.write_table(pa.table({"path": ["a"], "id": ["b"]}), tmp_path / "t.parquet")
-    told = ["t.parquet has the columns path, id: id is taken"]
+    told = ["t.parquet has the columns path, id; using id"]
     assert about_choice(tmp_path / "t.parquet", WANTED) == told
 
 
 def test_a_first_line_of_values_is_told_of(tmp_path: Path) -> None:
     (tmp_path / "0.png").touch()
     (tmp_path / "t.csv").write_text("0.png,cat\n1.png,dog\n")
-    with pytest.raises(InputError, match="no column id .*; the first line must name the columns"):
+    with pytest.raises(
+        InputError, match="no column id .*; the first line must contain the column names"
+    ):
         read_text_columns(tmp_path / "t.csv", WANTED)
     (tmp_path / "t.csv").write_text("0.gif,cat\n1.png,dog\n")
-    with pytest.raises(InputError, match="it has 0.gif, cat"):
+    with pytest.raises(InputError, match="its columns are 0.gif, cat"):
         read_text_columns(tmp_path / "t.csv", WANTED)
 
 
 def test_a_row_of_another_length_is_named(tmp_path: Path) -> None:
     rows = "".join(f"{i},x\n" for i in range(200_000))  # several blocks
     (tmp_path / "t.csv").write_text(f"id,label\n{rows}a,b,c\n{rows}")
-    with pytest.raises(InputError, match=r"t.csv: row 200,001 has 3 columns, not 2: a,b,c"):
+    with pytest.raises(InputError, match=r"t.csv: row 200,001 has 3 columns, expected 2: a,b,c"):
         read_text_columns(tmp_path / "t.csv", WANTED)
     (tmp_path / "t.csv").write_text("id,label\na,b\nc\n")
-    with pytest.raises(InputError, match=r"t.csv: row 2 has 1 column, not 2: c"):
+    with pytest.raises(InputError, match=r"t.csv: row 2 has 1 column, expected 2: c"):
         read_text_columns(tmp_path / "t.csv", WANTED)

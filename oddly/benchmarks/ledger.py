@@ -129,8 +129,8 @@ def run_alone(
             return pool.submit(function, examples, threads, counterfactual).result()
         except BrokenProcessPool:
             raise InputError(
-                f"the process with {examples:,} examples was ended from outside, most likely for"
-                " want of memory; ask for fewer"
+                f"the process with {examples:,} examples was killed, probably out of memory; use"
+                " fewer --examples"
             ) from None
 
 

@@ -59,7 +59,7 @@ class Client:
         answer = self.connection.getresponse()
         content = answer.read()
         if answer.status != 200:
-            raise InputError(f"the server answered {answer.status} to {path}: {content[:200]!r}")
+            raise InputError(f"the server returned {answer.status} for {path}: {content[:200]!r}")
         return content
 
     def decide(self, rank: int) -> dict[str, Any]:

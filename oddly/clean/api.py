@@ -62,21 +62,21 @@ def clean(
     watcher: CleanWatcher | None = None,
     **options: Any,
 ) -> Run:
-    """Find the wrong labels of a dataset and return the run folder as an object.
+    """Find the wrong labels in a dataset and return the run.
 
         run = oddly.clean("photos/")
         run.verdicts.query("not keep").sort_values("score", ascending=False)
 
     `path`: an image folder (class sub-folders), a CSV/Parquet table of path and label, or a
-    Hugging Face dataset (folder, or Parquet file). Settings are chosen from the data; `options`
-    override them: any field of `RunConfig` (image_size, model, backbone, weights, fine_tune,
-    epochs, …) or setting of the method (prune_after, percentile, …).
-    `resume` goes on with the run in `out`; a finished one is not trained again, but exported,
-    copied, and completed where one of its files is missing.
+    Hugging Face dataset (a folder or a Parquet file). Settings are chosen from the data; `options`
+    override them with any field of `RunConfig` (image_size, model, backbone, weights, fine_tune,
+    epochs, …) or any setting of the method (prune_after, percentile, …).
+    `resume` continues the run in `out`. A finished run is not trained again: it is exported or
+    copied, and files missing from its folder are written again.
     """
     export = [export] if isinstance(export, str) else export
     if top is not None and top < 1:
-        raise InputError(f"--top must be at least 1, not {top}")
+        raise InputError(f"--top must be at least 1, got {top}")
     watcher = watcher or CleanWatcher()
     if not resume and skip_unreadable and not overwrite:
         resume = _asks_for_consent(out := choose_out(path, out), path, options)
@@ -109,11 +109,11 @@ def _hand_out(
     watcher: CleanWatcher,
 ) -> None:
     """Write what was wished for besides the run folder; what fails costs nothing but itself."""
-    doubt = ", from a verdict not to be trusted" if run.doubt else ""
+    doubt = " (from an unreliable verdict)" if run.doubt else ""
     suspects, failed = suspects_of(run, top), dict[str, Exception]()
     for name in export:
         try:
-            watcher.note(f"written: {EXPORTS[name](run, suspects)}{doubt}")
+            watcher.note(f"wrote {EXPORTS[name](run, suspects)}{doubt}")
         except (InputError, OSError, ValueError) as error:  # a name that its format cannot hold
             failed[f"--export {name}"] = error
         else:
@@ -127,12 +127,12 @@ def _hand_out(
     if failed:
         told = "; ".join(f"{what}: {_reason(error)}" for what, error in failed.items())
         cause = next(iter(failed.values()))
-        raise InputError(f"not written: {told} (the findings are in {run.path})") from cause
+        raise InputError(f"could not write {told} (the run itself is in {run.path})") from cause
 
 
 def _copy(run: Run, target: Path, doubt: str, watcher: CleanWatcher) -> None:
     copied = copy_cleaned(run, target, watcher.reading)
-    watcher.note(f"written: {describe_copy(run, target, copied)}{doubt}")
+    watcher.note(f"wrote {describe_copy(run, target, copied)}{doubt}")
     if note := about_missing(copied.missing):
         watcher.note(note)
 
@@ -147,7 +147,7 @@ def _reason(error: Exception) -> str:
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
     """The folder asked for, or one named after the data."""
     if path is None:
-        raise InputError("say what to clean: an image folder, a table or a Hugging Face folder")
+        raise InputError("nothing to clean: give an image folder, a table or a Hugging Face folder")
     if out is not None:
         return Path(out)
     return Path("runs") / f"{name_after(os.fspath(path))}-clean"
@@ -164,7 +164,7 @@ def _begin(
     """List the images, choose settings, open the run folder; nothing has been decoded yet."""
     asked, settings = sort_options(options)
     if asked.get("hold_out"):
-        raise InputError("clean judges every image: leave hold_out out, or train")
+        raise InputError("clean judges every image: remove hold_out, or use train instead")
     build_method(str(asked.get("method", "odd")), settings)  # a misspelt setting is told at once
     asked |= {"settings": settings, "skip_unreadable": skip_unreadable}
     source = os.path.abspath(os.path.expanduser(str(path)))
@@ -175,7 +175,7 @@ def _begin(
     check_early(config, listed)
     check_free(folder, overwrite)
     if some := trial.choose_some(listed, found, asked):
-        watcher.note("small images: one network or two are tried on some of them")
+        watcher.note("small images: trying one or two networks on some of them first")
         try:
             tried = trial.try_both(source, some, found, asked, device, watcher.reading)
         finally:
@@ -269,8 +269,8 @@ def _check_same(run: Run, looked: Looked) -> None:
     given = [names[label] for label in split.labels.tolist()]
     if run.verdicts.id.tolist() != list(split.ids) or run.verdicts.given_name.tolist() != given:
         raise InputError(
-            f"{looked.data.name} is not what {run.path} has judged: examples or given labels"
-            " changed; clean it anew into another --out"
+            f"{looked.data.name} has changed since {run.path} judged it: other examples or given"
+            " labels; run clean again with another --out"
         )
 
 
@@ -279,10 +279,10 @@ def _tell_unreadable(
 ) -> None:
     if bad := list(looked.unreadable.items()):
         told = tell_unreadable(bad, len(bad) + len(looked.data.train))
-        told += f" (all in {folder / 'unreadable.csv'})"
+        told += f" (full list in {folder / 'unreadable.csv'})"
         if not config.skip_unreadable:
             go_on = f"oddly clean --resume --skip-unreadable --out {shlex.quote(str(folder))}"
-            raise InputError(f"{told}; leave them out with\n  {go_on}")
+            raise InputError(f"{told}; to leave them out, run\n  {go_on}")
         watcher.note(f"{told}; left out")
     if len(set(looked.data.train.labels.tolist())) < 2:
-        raise InputError("the images that can be read are all of one class; two are needed")
+        raise InputError("all readable images are of one class; at least two classes are needed")

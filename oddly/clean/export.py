@@ -45,7 +45,9 @@ def about_breaks(suspects: pd.DataFrame) -> str | None:
     if not broken:
         return None
     many = (
-        "1 id holds a line break" if len(broken) == 1 else f"{len(broken):,} ids hold line breaks"
+        "1 id contains a line break"
+        if len(broken) == 1
+        else f"{len(broken):,} ids contain line breaks"
     )
     return f"{many}, written as \\n in suspects.txt: {first_few(broken, 3)}"
 
@@ -168,6 +170,6 @@ def check_exports(names: Iterable[str], source: str) -> None:
             raise unknown_name("export", name, EXPORTS)
         if name in OF_FILES and os.path.exists(source) and is_huggingface(Path(source)):
             raise InputError(
-                f"--export {name} names image files, and a Hugging Face folder or file holds"
-                " rows: take cleanlab or ids"
+                f"--export {name} needs image files, but a Hugging Face dataset has rows;"
+                " use cleanlab or ids"
             )

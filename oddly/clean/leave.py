@@ -74,9 +74,9 @@ def store_pictures(run: Run, source: ImageSource) -> None:
 def check_copy_to(target: Path, source: str) -> None:
     """Refuse a place where something lies already, or that is part of the source."""
     if not os.path.exists(source):
-        raise InputError(f"--copy-to: the source {shown(source)} is no longer there")
+        raise InputError(f"--copy-to: the source {shown(source)} no longer exists")
     if is_table(target) and target.exists():
-        raise InputError(f"{target} is there already; choose another --copy-to")
+        raise InputError(f"{target} already exists; choose another --copy-to")
     if os.path.isdir(source):
         check_destination(target, source)
     else:
@@ -91,7 +91,7 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
     """
     kept = run.verdicts[run.verdicts.keep]
     if not len(kept):
-        raise InputError(f"{run.path}: every example is a suspect, so nothing is left to copy")
+        raise InputError(f"{run.path}: every example is a suspect, so there is nothing to copy")
     root = data_root(run)
     table = _table_of(target)
     if holds_rows(run):
@@ -116,8 +116,8 @@ def describe_copy(run: Run, target: Path, copied: Copied) -> str:
     if not holds_rows(run):
         return f"{target}, {count(copied.files, 'example')}"
     return (
-        f"{_table_of(target)}, a list of {count(copied.files, 'id')} and their labels: a Hugging"
-        " Face dataset holds rows, so there are no files to copy"
+        f"{_table_of(target)}, a table of {count(copied.files, 'id')} and labels: a Hugging Face"
+        " dataset has rows, not files to copy"
     )
 
 
@@ -149,7 +149,7 @@ def is_table(target: Path) -> bool:
 def data_root(run: Run) -> str:
     """The folder that ids are relative to, without links."""
     if (root := run.data_root) is None:
-        raise InputError(f"{shown(str(run.config['data']))} is no longer there, nor its images")
+        raise InputError(f"{shown(str(run.config['data']))} and its images no longer exist")
     return os.path.realpath(root)
 
 
@@ -167,5 +167,5 @@ def locate(root: str, name: str) -> str:
 def _find(root: str, name: str) -> str:
     path = locate(root, name)
     if not os.path.isfile(path):
-        raise Unreadable("the file is gone")
+        raise Unreadable("file not found")
     return path

@@ -99,7 +99,7 @@ def _check_any(listed: LabelledData, bad: Mapping[int, str], folder: Path) -> No
     if not (folder / "done").exists():  # what a finished run has read is gone; its list is right
         write_unreadable(folder, {**listed.closed, **unreadable})
     told = none_readable(listed.name, list(unreadable.items()))
-    raise InputError(f"{told}; all in {folder / 'unreadable.csv'}")
+    raise InputError(f"{told}; full list in {folder / 'unreadable.csv'}")
 
 
 def _find_other_features(folder: Path, config: RunConfig) -> list[Path]:

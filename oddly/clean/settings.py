@@ -80,18 +80,18 @@ def choose(
 def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
     """Frozen features, a fine-tuned backbone, or a network from scratch."""
     if asked.get("weights") and not asked.get("backbone") and asked["weights"] != "packaged":
-        raise InputError("--weights FILE or pretrained belong to a --backbone: name it")
+        raise InputError("--weights FILE or pretrained needs a --backbone")
     if asked.get("fine_tune"):
         if asked.get("model"):
-            raise InputError("--fine-tune trains a --backbone; leave --model out")
-        return "fine-tuned", "asked for"
+            raise InputError("--fine-tune trains a --backbone and cannot be used with --model")
+        return "fine-tuned", "your choice"
     if asked.get("backbone") or asked.get("weights"):
-        return "frozen", "asked for"
+        return "frozen", "your choice"
     if asked.get("model"):
-        return "scratch", "asked for"
+        return "scratch", "your choice"
     if found.short_side is not None and found.short_side < TINY:
-        return "scratch", f"images of {found.short_side} pixels say nothing to a network for photos"
-    return "frozen", "each image is looked at once; a small head then trains in seconds"
+        return "scratch", f"{found.short_side} pixels are too few for a network trained on photos"
+    return "frozen", "reads each image once; a small head then trains in seconds"
 
 
 def _frozen(found: Survey) -> dict[str, Any]:
@@ -134,28 +134,28 @@ def _explain(
     """The table that the user reads before anything starts."""
 
     def reason(name: str, otherwise: str) -> str:
-        return "asked for" if name in asked else otherwise
+        return "your choice" if name in asked else otherwise
 
     side = "unknown size" if found.short_side is None else f"{found.short_side} px"
     network, size_reason = _describe_network(config)
     return [
-        Choice("images", f"{found.images:,}, mostly {side}", "short side, from the headers"),
+        Choice("images", f"{found.images:,}, mostly {side}", "short side, from image headers"),
         Choice("classes", _describe_classes(found), _judge_balance(found)),
         Choice("network", network, why),
         Choice("image size", f"{config.image_size} px", reason("image_size", size_reason)),
         Choice(
             "epochs",
-            f"{config.epochs} of batches of {config.batch_size}",
-            reason("epochs", "enough for such a network, steps enough for so many images"),
+            f"{config.epochs}, batch size {config.batch_size}",
+            reason("epochs", "enough steps for this network and number of images"),
         ),
         *_explain_verdict(config, found.images, asked.get("settings", {})),
-        Choice("device", device, "best available" if config.device == "auto" else "asked for"),
+        Choice("device", device, "best available" if config.device == "auto" else "your choice"),
     ]
 
 
 def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -> list[Choice]:
     """When wrong labels are found, and by what; `asked`: the method's settings that were."""
-    method = [Choice("method", config.method, "asked for")] if config.method != "odd" else []
+    method = [Choice("method", config.method, "your choice")] if config.method != "odd" else []
     if "counterfactual" not in settings_of(config.method):
         return method
     settings = method_settings(config)
@@ -164,21 +164,21 @@ def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -
     usual = usual_counterfactual(images, can_plant=True, statistic=told["statistic"])
     rule = Rule.choose(usual, epochs=config.epochs, **told)
     few = images < SMALLEST and told["counterfactual"] is None
-    when = (f"epoch {rule.prune_after}", "asked for")
+    when = (f"epoch {rule.prune_after}", "your choice")
     if rule.prune_after is None:
-        when = ("found while training", "when it begins to memorise")
+        when = ("found during training", "when the network begins to memorise")
     elif told["prune_after"] is None:
-        why = "too few images to find it" if few else "only replaced labels tell when"
-        when = ("three eighths of the epochs", why)
+        why = "too few images to find it" if few else "only planted labels show when"
+        when = ("after 3/8 of the epochs", why)
     source = {
-        "sentinels": f"set by {how_many(images):,} labels replaced at random until pruning",
-        "wrong_label": "from made-up wrong labels, asked but not trained",
+        "sentinels": f"from {how_many(images):,} labels replaced at random until pruning",
+        "wrong_label": "from the losses of made-up wrong labels",
         "weights": "from the final layer's weights",
     }[rule.counterfactual]
     cut = "" if told["percentile"] is None else f", percentile {told['percentile']:g}"
-    why = "what looks no better is a suspect; see docs/clean.md"
+    why = "labels that look no better are suspects; see docs/clean.md"
     if asked.get("counterfactual"):
-        why = "asked for"
+        why = "your choice"
     elif few:
         why = f"fewer than {SMALLEST} images"
     return [*method, Choice("prune after", *when), Choice("threshold", f"{source}{cut}", why)]
@@ -187,23 +187,25 @@ def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -
 def _describe_network(config: RunConfig) -> tuple[str, str]:
     """The network, and why its images have the size that they have."""
     if config.backbone is None:
-        return f"{config.model}, from scratch", "near the images' own"
+        return f"{config.model}, from scratch", "close to the images' own size"
     name = f"{config.backbone}, {config.weights} weights"
     if config.fine_tune:
-        return f"{name}, fine-tuned", "larger would take longer, in every epoch"
-    return f"{name}, frozen", "as most networks for photos are trained"
+        return f"{name}, fine-tuned", "larger images would make every epoch slower"
+    return f"{name}, frozen", "the size that most photo networks are trained on"
 
 
 def _describe_classes(found: Survey) -> str:
     sizes = f"{found.smallest_class:,}"
     if found.largest_class != found.smallest_class:
         sizes += f" to {found.largest_class:,}"
-    return f"{found.classes:,}, of {sizes} images"
+    return f"{found.classes:,}, with {sizes} images each"
 
 
 def _judge_balance(found: Survey) -> str:
     if found.smallest_class < FEWEST_EXAMPLES:
-        return f"classes under {FEWEST_EXAMPLES} images are kept whole: too small to judge"
+        return (
+            f"classes with fewer than {FEWEST_EXAMPLES} images are kept whole: too small to judge"
+        )
     if found.imbalance >= 10:
-        return "uneven: rare classes lose more right labels, look at them with care"
-    return "even enough" if found.imbalance < 3 else "somewhat uneven"
+        return "unbalanced: rare classes lose more right labels, so check them with care"
+    return "balanced" if found.imbalance < 3 else "somewhat unbalanced"

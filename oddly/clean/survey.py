@@ -62,4 +62,4 @@ def about_lookalikes(class_names: Sequence[str]) -> list[str]:
     groups = [" / ".join(f"'{name}'" for name in names) for names in find_lookalikes(class_names)]
     if not groups:
         return []
-    return [f"classes that differ only in case or blanks, taken as different: {first_few(groups)}"]
+    return [f"classes that differ only in case or spaces, kept separate: {first_few(groups)}"]

@@ -1,4 +1,4 @@
-"""How cleaning tells somebody what it is doing; by default nobody listens."""
+"""Hooks to follow `oddly clean`; by default they do nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CleanWatcher(Watcher):
     """The training loop's hooks, and two more."""
 
     def chosen(self, choices: Sequence[Choice], folder: Path) -> None:
-        """What will be done, and why; from now on the run can be resumed."""
+        """The settings are chosen; from now on the run can be resumed."""
 
     def judged(self, run: Run) -> None:
         """Every label is judged; copies and exports come next."""

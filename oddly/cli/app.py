@@ -32,7 +32,7 @@ class InOrder(TyperGroup):
 
 app = typer.Typer(
     cls=InOrder,
-    help="Train an image classifier on labels you don't trust; find the wrong ones meanwhile.",
+    help="Train an image classifier on labels you don't trust, and find the wrong ones.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -57,15 +57,15 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """What may stand before a command."""
+    """Options that come before a command."""
 
 
 out_console = Console(emoji=False)  # a file may be called :smile:
 err_console = Console(stderr=True, emoji=False)
 
-DEVICES = "auto, cpu, cuda or mps."
+DEVICES = "Device to run on: auto, cpu, cuda or mps."
 Device = Annotated[str, typer.Option(help=DEVICES)]
-Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON only.")]
 
 
 def in_panel(panel: str, help: str | None = None, flag: str | None = None, **more: Any) -> Any:
@@ -148,7 +148,7 @@ def main() -> None:
         # Python wraps what interrupts the making of a class: torch makes many while it is loaded.
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
-        fail("stopped", 130)
+        fail("interrupted", 130)
 
 
 def describe(error: OSError, where: Path | None = None) -> str:

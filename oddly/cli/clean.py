@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 DATA, CHOICES, WRITE, RUN = "Data", "Overrides", "What to write", "Run"
 SOURCE = (
-    "A folder with one sub-folder per class, a CSV/Parquet table of path and label, or a Hugging"
+    "A folder with one sub-folder per class, a CSV or Parquet table of path and label, or a Hugging"
     " Face dataset folder or Parquet file. Not needed with --resume."
 )
 
@@ -41,47 +41,51 @@ def clean(
     context: typer.Context,
     path: Annotated[str | None, typer.Argument(metavar="PATH", help=SOURCE)] = None,
     out: Annotated[Path | None, in_panel(RUN, "Run folder (default: runs/PATH-clean).")] = None,
-    resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
+    resume: Annotated[bool, in_panel(RUN, "Continue the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
     device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
-    seed: Annotated[int, in_panel(RUN, "Seed of first weights and order.")] = 0,
+    seed: Annotated[int, in_panel(RUN, "Seed for initial weights and data order.")] = 0,
     json: Json = False,
     skip_unreadable: Annotated[
-        bool, in_panel(DATA, "Leave unreadable images out.", "--skip-unreadable")
+        bool, in_panel(DATA, "Leave out images that cannot be read.", "--skip-unreadable")
     ] = False,
     labels: Annotated[
-        str | None, in_panel(DATA, "Table of id and label that replaces labels.")
+        str | None, in_panel(DATA, "Table of id and label; replaces the labels of these ids.")
     ] = None,
-    image_size: Annotated[int | None, in_panel(CHOICES, "Pixels a network sees.")] = None,
+    image_size: Annotated[int | None, in_panel(CHOICES, "Side to resize images to.")] = None,
     model: Annotated[
-        str | None, in_panel(CHOICES, "Train this network from scratch, without a backbone.")
+        str | None,
+        in_panel(CHOICES, "Train this network from scratch instead of using a backbone."),
     ] = None,
-    backbone: Annotated[str | None, in_panel(CHOICES, "A timm network, frozen.")] = None,
+    backbone: Annotated[str | None, in_panel(CHOICES, "A timm network to use frozen.")] = None,
     weights: Annotated[
-        str | None, in_panel(CHOICES, "The backbone's: packaged, pretrained or a FILE.")
+        str | None, in_panel(CHOICES, "Weights of the backbone: packaged, pretrained or a FILE.")
     ] = None,
     fine_tune: Annotated[
-        bool, in_panel(CHOICES, "Train the whole backbone, not a head alone.", "--fine-tune")
+        bool, in_panel(CHOICES, "Train the whole backbone, not just a head.", "--fine-tune")
     ] = False,
-    epochs: Annotated[int | None, in_panel(CHOICES, "Passes over the data.")] = None,
-    batch_size: Annotated[int | None, in_panel(CHOICES, "Images per step.")] = None,
-    learning_rate: Annotated[float | None, in_panel(CHOICES, "The schedule's highest.")] = None,
-    prune_after: Annotated[int | None, in_panel(CHOICES, "E: epochs before pruning.")] = None,
+    epochs: Annotated[int | None, in_panel(CHOICES, "Number of epochs.")] = None,
+    batch_size: Annotated[int | None, in_panel(CHOICES, "Batch size.")] = None,
+    learning_rate: Annotated[float | None, in_panel(CHOICES, "Peak learning rate.")] = None,
+    prune_after: Annotated[int | None, in_panel(CHOICES, "Prune after epoch E.")] = None,
     percentile: Annotated[
         float | None,
-        in_panel(CHOICES, "p, 0..100: larger finds fewer, more certain ones (default: 6 to 15)."),
+        in_panel(CHOICES, "p, 0..100: higher finds fewer but surer suspects (default: 6 to 15)."),
     ] = None,
-    top: Annotated[int | None, in_panel(WRITE, "List and export the N most suspicious.")] = None,
+    top: Annotated[int | None, in_panel(WRITE, "List and export the N worst.")] = None,
     copy_to: Annotated[
         Path | None,
-        in_panel(WRITE, "A copy without the suspects, into an empty folder; or NAME.csv."),
+        in_panel(
+            WRITE,
+            "Copy the images that are not suspects to this empty folder, or list them in NAME.csv.",
+        ),
     ] = None,
     export: Annotated[
         list[str] | None,
-        in_panel(WRITE, "cleanlab, fiftyone, label-studio or ids; may be repeated."),
+        in_panel(WRITE, "Export for cleanlab, fiftyone, label-studio, or as ids; repeatable."),
     ] = None,
 ) -> None:
-    """Find the wrong labels among the images of PATH; nothing in PATH is changed."""
+    """Find the wrong labels in PATH, a dataset of images. Nothing in PATH is changed."""
     given = given_options(context, leave_out=("path", "out", "json"))
     if not resume:
         check_there(path)
@@ -91,7 +95,7 @@ def clean(
     try:
         run_cleaning(path, out, watcher=watcher, **given)
     except KeyboardInterrupt:
-        fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
+        fail(f"interrupted{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
     if watcher.unshown is not None:
@@ -136,13 +140,13 @@ def _show(run: Run, top: int | None, json: bool) -> None:
         return
     say(*_describe(findings))
     if top is not None:
-        say("", f"the {top:,} most suspicious:")
+        say("", f"{top:,} most suspicious:")
         for row in suspects_of(run, top).itertuples():
             say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
     say("", f"report  {run.path / 'report.html'}", f"tables  {run.path / 'verdicts.csv'}")
     those_kept = "" if findings.suspects else " --top 50"  # without, there is nothing to see
-    say(f"look    oddly review {place}{those_kept}")
+    say(f"next    oddly review {place}{those_kept}")
 
 
 def _describe(findings: Findings) -> list[str]:
@@ -153,11 +157,11 @@ def _describe(findings: Findings) -> list[str]:
         lines.append(findings.by_rule)
     if findings.readmitted:
         were = "was" if findings.readmitted == 1 else "were"
-        lines.append(f"{findings.readmitted:,} more {were} suspected at first and later cleared")
+        lines.append(f"{findings.readmitted:,} more {were} suspected at first, then cleared")
     if findings.decided:
         many = "label was" if findings.decided == 1 else "labels were"
         left = "is" if findings.decided == 1 else "are"
-        lines.append(f"{findings.decided:,} {many} decided by a person and {left} left alone")
+        lines.append(f"{findings.decided:,} {many} set by a person and {left} left unchanged")
     lines.append(_describe_share(findings))
     both = ((findings.unreadable, "image"), (findings.closed, "folder"))
     if unread := [count(number, what) for number, what in both if number]:
@@ -167,14 +171,14 @@ def _describe(findings: Findings) -> list[str]:
     if findings.spreadsheet:
         lines.append(findings.spreadsheet)
     if findings.classes:
-        lines += ["", "classes most hit"]
+        lines += ["", "classes with the largest share of suspects"]
         lines += [f"  {hit:,} of {size:,} {name}" for name, hit, size in findings.classes]
     if findings.mostly_suspect:
         named = [f"{name} ({hit:,} of {size:,})" for name, hit, size in findings.mostly_suspect]
-        advice = "rare or hard classes are judged badly; look before you remove"
-        lines.append(f"more than half of {', '.join(named)} are suspects: {advice}")
+        advice = "verdicts on rare or hard classes are unreliable, so look before you remove"
+        lines.append(f"more than half are suspects in {', '.join(named)}: {advice}")
     if findings.pairs:
-        lines += ["", "given → suggested, most frequent"]
+        lines += ["", "most frequent pairs, given → suggested"]
         lines += [f"  {given} → {other}: {number:,}" for given, other, number in findings.pairs]
     return lines
 
@@ -183,8 +187,8 @@ def _headline(findings: Findings) -> str:
     number = f"{findings.suspects:,} of {findings.images:,} images"
     share = f"({100 * findings.suspects / findings.images:.1f} %)"
     if findings.suspects and findings.suspects == findings.contradicted:
-        return f"{number} are suspects {share}, all as copies under different labels"
-    doubt = ", but do not trust it:" if findings.doubt else ""
+        return f"{number} are suspects {share}, all of them copies with different labels"
+    doubt = ", but this verdict is unreliable:" if findings.doubt else ""
     return f"{number} look mislabelled {share}{doubt}"
 
 
@@ -192,26 +196,26 @@ def _describe_share(findings: Findings) -> str:
     from oddly.engine.outcome import MEASURED_FROM
 
     if (noise := findings.estimated_noise) is None:
-        why = "too few images" if findings.images < MEASURED_FROM else "no planted labels"
-        return f"{why} for an estimate of how many labels are wrong"
+        why = "too few images" if findings.images < MEASURED_FROM else "no labels were planted"
+        return f"no estimate of the share of wrong labels: {why}"
     rate, low, high = (100 * noise[name] for name in ("rate", "low", "high"))
     bounds = f"between {low:.1f} and {high:.1f} %"
-    meaning = "the lower figure counts only labels that look entirely random"
-    doubt = "; not to be trusted either" if findings.doubt else ""
+    meaning = "the lower bound counts only labels that look entirely random"
+    doubt = "; also unreliable" if findings.doubt else ""
     return f"estimated share of wrong labels: {rate:.1f} %, {bounds} ({meaning}){doubt}"
 
 
 def _describe_copies(findings: Findings) -> str:
     if findings.duplicates > 1:
         line = f"{findings.duplicates:,} pictures occur more than once"
-        which = f", {findings.conflicting:,} of them under different labels"
+        which = f", {findings.conflicting:,} of them with different labels"
     elif findings.conflicting:
-        line, which = f"1 picture occurs {findings.copies:,} times", ", under different labels"
+        line, which = f"1 picture occurs {findings.copies:,} times", ", with different labels"
     else:
         line = "1 picture occurs more than once"
     if findings.conflicting:
         many = "copy is a suspect" if findings.contradicted == 1 else "copies are suspects"
         every = "all " if findings.contradicted == findings.copies else ""
-        why = "" if every else " for that"
+        why = "" if every else " because of this"
         line += f"{which}: {every}{findings.contradicted:,} {many}{why}"
     return f"{line} (duplicates.csv)"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from oddly.compare import Comparison
 
 DATA, NOISE, TRAINING, RUN = "Data", "Label noise", "Training", "Run"
-GO_ON = "the same command goes on where it stopped"
+GO_ON = "run the same command again to continue"
 OF_THE_COMMAND = (
     *("data", "methods", "out", "seeds", "equal_cost", "jobs", "minutes", "set_", "json"),
 )
@@ -36,52 +36,57 @@ OF_THE_COMMAND = (
 @app.command()
 def compare(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(metavar="DATA", help="As for oddly train.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="Dataset; see oddly train.")],
     methods: Annotated[
-        str, typer.Option(help="Names with commas between, or: all.", metavar="A,B,…")
+        str, typer.Option(help="Comma-separated methods, or all.", metavar="A,B,…")
     ] = "erm,odd",
     out: Annotated[
-        Path | None, typer.Option(help="Folder (default: runs/compare-DATA); goes on if begun.")
+        Path | None, typer.Option(help="Folder to write or continue (default: runs/compare-DATA).")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each method.")] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds per method.")] = 3,
     equal_cost: Annotated[
-        bool, typer.Option("--equal-cost", help="Same passes over the data, not same epochs.")
+        bool,
+        typer.Option(
+            "--equal-cost", help="Give each method the same number of passes, not of epochs."
+        ),
     ] = False,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Trainings at a time, as processes on the same device.")
+        int, typer.Option(min=1, help="Number of trainings to run in parallel on the device.")
     ] = 1,
     minutes: Annotated[
-        float | None, typer.Option(min=0, help="Stop after so long; call again to go on.")
+        float | None, typer.Option(min=0, help="Time limit; run again to continue.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="A setting; may be repeated."),
+        typer.Option("--set", metavar="METHOD.NAME=VALUE", help="Setting of a method; repeatable."),
     ] = None,
     json: Json = False,
-    data_dir: Annotated[str | None, in_panel(DATA, "Where dataset folders lie.")] = None,
-    image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
-    labels: Annotated[str | None, in_panel(DATA, "As for oddly train.", metavar="FILE")] = None,
-    download: Annotated[bool, in_panel(DATA, "As for oddly train.", "--download")] = False,
+    data_dir: Annotated[str | None, in_panel(DATA, "Folder that holds the datasets.")] = None,
+    image_size: Annotated[int, in_panel(DATA, "Side to resize image files to.")] = 32,
+    labels: Annotated[str | None, in_panel(DATA, "See oddly train.", metavar="FILE")] = None,
+    download: Annotated[bool, in_panel(DATA, "See oddly train.", "--download")] = False,
     skip_unreadable: Annotated[
-        bool, in_panel(DATA, "As for oddly train.", "--skip-unreadable")
+        bool, in_panel(DATA, "See oddly train.", "--skip-unreadable")
     ] = False,
     trusted: Annotated[
         str | None,
-        in_panel(DATA, "Held out for methods that need them.", metavar="N|FILE"),
+        in_panel(
+            DATA, "Trusted labels, for methods that need them; see oddly train.", metavar="N|FILE"
+        ),
     ] = None,
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
-    noise_kind: Annotated[str, in_panel(NOISE, "As for oddly train.")] = "uniform",
-    model: Annotated[str | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    epochs: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    learning_rate: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    weight_decay: Annotated[float | None, in_panel(TRAINING, "As for oddly train.")] = None,
-    schedule: Annotated[str, in_panel(TRAINING, "As for oddly train.")] = "cosine",
-    warmup: Annotated[float, in_panel(TRAINING, "As for oddly train.")] = 0.0,
-    cutout: Annotated[int, in_panel(DATA, "As for oddly train.")] = 0,
+    noise_kind: Annotated[str, in_panel(NOISE, "See oddly train.")] = "uniform",
+    model: Annotated[str | None, in_panel(TRAINING, "See oddly train.")] = None,
+    epochs: Annotated[int | None, in_panel(TRAINING, "See oddly train.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, "See oddly train.")] = None,
+    learning_rate: Annotated[float | None, in_panel(TRAINING, "See oddly train.")] = None,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, "See oddly train.")] = None,
+    schedule: Annotated[str, in_panel(TRAINING, "See oddly train.")] = "cosine",
+    warmup: Annotated[float, in_panel(TRAINING, "See oddly train.")] = 0.0,
+    cutout: Annotated[int, in_panel(DATA, "See oddly train.")] = 0,
     device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
 ) -> None:
-    """Train several methods on DATA with the same model, noise and seeds; write a table."""
+    """Train several methods on DATA with the same model, noise and seeds, and compare them."""
     from oddly.compare import compare as run_comparison
     from oddly.compare import write_page
     from oddly.engine.whereabouts import name_after
@@ -104,7 +109,7 @@ def compare(
             **given_options(context, OF_THE_COMMAND),
         )
     except KeyboardInterrupt:
-        fail(f"stopped; {GO_ON}", 130)
+        fail(f"interrupted; {GO_ON}", 130)
     except OSError as error:
         fail(f"{describe(error, folder)}; {GO_ON}", 1)
     page = write_page(done)
@@ -135,7 +140,7 @@ def _print(done: Comparison) -> None:
             if told:
                 say(f"{row['method']}: {told}")
     if missing := done.result["missing"]:
-        say(f"{count(missing, 'run')} missing; the same command goes on")
+        say(f"{count(missing, 'run')} missing; {GO_ON}")
 
 
 def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:
@@ -144,6 +149,6 @@ def _parse(pairs: list[str]) -> dict[str, dict[str, Any]]:
         name, equals, value = pair.partition("=")
         method, dot, setting = name.strip().partition(".")
         if not equals or not dot:
-            raise InputError(f"--set takes METHOD.NAME=VALUE, not '{pair}'")
+            raise InputError(f"--set expects METHOD.NAME=VALUE, got '{pair}'")
         settings.setdefault(method, {})[setting] = value.strip()
     return settings

@@ -14,22 +14,23 @@ from oddly.errors import InputError
 @app.command()
 def report(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A run folder, or the folder of a comparison.")
+        Path, typer.Argument(metavar="RUN", help="The folder of a run or a comparison.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The page (default: RUN/report.html or RUN/compare.html).")
+        Path | None,
+        typer.Option(help="File to write (default: RUN/report.html or RUN/compare.html)."),
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="Where the images lie, if they have moved.")
+        Path | None, typer.Option(help="Folder of the images, if they have moved.")
     ] = None,
 ) -> None:
-    """Write a run's or a comparison's page: one file that opens from disk."""
+    """Write the HTML page of a run or a comparison: one file that opens from disk."""
     from oddly.records import Run
     from oddly.report import write_report
     from oddly.terminal import TerminalWatcher
 
     if images is not None and not images.is_dir():
-        raise InputError(f"{images}: no such folder; --images takes the folder of the images")
+        raise InputError(f"{images}: no such folder; --images expects the folder of the images")
     if (run / "compare.json").is_file():
         from oddly.compare import Comparison, write_page
 

@@ -35,65 +35,70 @@ def reproduce(
         str | None, typer.Argument(metavar="NAME", help="table1, figure3, … (see --list).")
     ] = None,
     list_: Annotated[
-        bool, typer.Option("--list", help="All names, what they cost, how far they are.")
+        bool, typer.Option("--list", help="List all names with their cost and progress.")
     ] = False,
     run: Annotated[bool, typer.Option("--run", help="Train everything that is missing.")] = False,
     next_: Annotated[
-        bool, typer.Option("--next", help="Train what comes next, as far as --minutes go.")
+        bool, typer.Option("--next", help="Train what comes next, for up to --minutes.")
     ] = False,
     minutes: Annotated[
-        float, typer.Option(min=0.1, help="Time for --next; it can also be killed at any moment.")
+        float,
+        typer.Option(min=0.1, help="Time limit for --next; you can interrupt it at any time."),
     ] = 25.0,
     small: Annotated[
-        bool, typer.Option("--small", help="Two CPU cores, a small net, seconds.")
+        bool, typer.Option("--small", help="Small network on two CPU cores, takes seconds.")
     ] = False,
     fast: Annotated[
-        bool, typer.Option("--fast", help="One GPU, ResNet-9, less than a minute a run.")
+        bool, typer.Option("--fast", help="ResNet-9 on one GPU, under a minute per run.")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="The paper's setting (default).")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's settings (default).")] = False,
     row: Annotated[list[str] | None, typer.Option(help="Only these rows; repeatable.")] = None,
     column: Annotated[
         list[str] | None, typer.Option(help="Only these columns; repeatable.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="How many seeds (default: 3; with --small 1).")
+        int | None, typer.Option(min=1, help="Number of seeds (default: 3; 1 with --small).")
     ] = None,
     with_: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", metavar="NAME=VALUE", help="Change the recipe: other runs, kept apart."
+            "--with",
+            metavar="NAME=VALUE",
+            help="Change the recipe; these runs are stored separately.",
         ),
     ] = None,
     data_dir: Annotated[
-        str | None, typer.Option(help="Where the official dataset folders lie.")
+        str | None, typer.Option(help="Folder that holds the official datasets.")
     ] = None,
     skip_unreadable: Annotated[
         bool,
         typer.Option(
-            "--skip-unreadable", help="Do without images that are missing: other runs, kept apart."
+            "--skip-unreadable", help="Leave out missing images; these runs are stored separately."
         ),
     ] = False,
     results: Annotated[
-        Path | None, typer.Option(help="Folder for new results (default: with the package's own).")
+        Path | None, typer.Option(help="Folder for new results (default: the package's own).")
     ] = None,
-    runs: Annotated[Path, typer.Option(help="Folder for runs (large).")] = Path("runs/reproduce"),
+    runs: Annotated[Path, typer.Option(help="Folder for runs; it gets large.")] = Path(
+        "runs/reproduce"
+    ),
     out: Annotated[Path | None, typer.Option(help="Folder for the figures.")] = None,
     page: Annotated[
-        Path | None, typer.Option(help="Write the tables of a Markdown page anew, and no more.")
+        Path | None, typer.Option(help="Only update the tables of this Markdown page.")
     ] = None,
     device: Device = "auto",
     compile: Annotated[
         bool | None,
         typer.Option(
-            "--compile/--no-compile", help="CUDA graphs (default: long runs, where there is a GPU)."
+            "--compile/--no-compile", help="Use CUDA graphs (default: for long runs on a GPU)."
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that decode images (default: 2).")
+        int | None, typer.Option(help="Number of processes that decode images (default: 2).")
     ] = None,
     json: Json = False,
 ) -> None:
-    """The paper's tables and figures from stored runs, and the runs that are missing."""
+    """Print the paper's tables and figures from stored runs, and train the missing runs."""
     from oddly.experiments import EXPERIMENTS
     from oddly.experiments.base import Drawing, fill
     from oddly.experiments.results import STORED, Store
@@ -111,7 +116,7 @@ def reproduce(
         _print_list(list(EXPERIMENTS.values()), chosen, seeds, store, json)
         return
     if name is None:
-        raise InputError("say which table or figure: oddly reproduce NAME (--list shows them all)")
+        raise InputError("name a table or figure: oddly reproduce NAME (--list shows all names)")
     if name not in EXPERIMENTS:
         raise unknown_name("table or figure", name, EXPERIMENTS)
     experiment = EXPERIMENTS[name]
@@ -131,9 +136,9 @@ def _draw(experiment: Experiment, drawing: Drawing) -> None:
         return
     paths = experiment.draw(drawing)
     for path in paths:
-        remark(f"drawn  {path}")
+        remark(f"wrote  {path}")
     if not paths:
-        remark("nothing is drawn: what the figure shows is missing")
+        remark("no figure written: its runs are missing")
 
 
 def _say_where(
@@ -155,7 +160,7 @@ def _print(experiment: Experiment, size: Size, filled: Sequence[Filled], json: b
     say(f"{experiment.name}: {experiment.title} ({size.name}, {experiment.unit})")
     print_table(_table(experiment, filled))
     if size.name == "small":
-        say("small: shows that it runs, not what comes out")
+        say("small: only shows that the code runs; the numbers mean nothing")
     if experiment.about:
         say(experiment.about)
 
@@ -163,7 +168,7 @@ def _print(experiment: Experiment, size: Size, filled: Sequence[Filled], json: b
 def _size_name(small: bool, fast: bool, full: bool) -> str:
     chosen = [name for name, wanted in (("small", small), ("fast", fast), ("full", full)) if wanted]
     if len(chosen) > 1:
-        raise InputError(f"--{chosen[0]} and --{chosen[1]} exclude each other")
+        raise InputError(f"--{chosen[0]} and --{chosen[1]} cannot be used together")
     return chosen[0] if chosen else "full"
 
 
@@ -194,7 +199,7 @@ def _select(
         if (not rows or cell.row in rows) and (not columns or cell.column in columns)
     ]
     if not chosen:
-        raise InputError("no cell is in both a row and a column that you chose")
+        raise InputError("the chosen rows and columns have no cell in common")
     return chosen
 
 
@@ -215,12 +220,12 @@ def _train(
     runner = Runner(store, size, runs, where, deadline, watcher, tell=remark)
     jobs = missing_jobs(cells, store)
     if not jobs:
-        remark("nothing is missing that could be trained")
+        remark("nothing left to train")
         return
     try:
         finished = runner.run(jobs)
     except KeyboardInterrupt:
-        fail("stopped; the same command goes on from the last checkpoint", 130)
+        fail("interrupted; run the same command again to continue from the last checkpoint", 130)
     remark(f"{len(finished)} of {len(jobs)} missing trainings finished")
 
 
@@ -275,7 +280,7 @@ def _print_list(
         print(json_format.dumps({"experiments": states}))
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for header in ("name", "what", "cost of all", "stored"):
+    for header in ("name", "title", "total cost", "stored"):
         table.add_column(header)
     for row in states:
         told = f"{row['stored']} of {row['cells']}"

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from oddly.records import Run
     from oddly.review.apply import Outcome
 
-RUN_FOLDER = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-IMAGES = Annotated[Path | None, typer.Option(help="Where the images lie, if they have moved.")]
+RUN_FOLDER = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+IMAGES = Annotated[Path | None, typer.Option(help="Folder of the images, if they have moved.")]
 DECISIONS = Annotated[
-    Path | None, typer.Option(help="The file of decisions (default: RUN/decisions.sqlite).")
+    Path | None, typer.Option(help="File of decisions (default: RUN/decisions.sqlite).")
 ]
 
 NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for this command alone
@@ -31,17 +31,17 @@ NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for 
 def review(
     run: RUN_FOLDER,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; if it is taken, the next.")
+        int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; if in use, the next free one.")
     ] = 8640,
     top: Annotated[
         int | None,
-        typer.Option(min=1, help="The N most suspicious examples (default: all removed ones)."),
+        typer.Option(min=1, help="Show the N most suspicious (default: all removed)."),
     ] = None,
     images: IMAGES = None,
     decisions: DECISIONS = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the link in the browser.")] = False,
 ) -> None:
-    """Look at a run's suspects in the browser, one after another, and decide."""
+    """Look at the suspects of a run in the browser, one by one, and decide."""
     import webbrowser
 
     from oddly.records import Run
@@ -52,12 +52,13 @@ def review(
 
     def announce(link: str, taken: int) -> None:
         if port and taken != port:
-            remark(f"port {port} is in use, took {taken}")
+            remark(f"port {port} is in use; using {taken}")
         print(f"review at  {link}", flush=True)
         progress = session.progress()
         left = progress.total - progress.decided - progress.skipped
         remark(
-            f"{progress.total:,} to look at, {left:,} still open. Ctrl-C ends; decisions are kept."
+            f"{progress.total:,} to review, {left:,} still open."
+            " Press Ctrl-C to stop; decisions are saved."
         )
         if note := session.about_pictures():
             remark(note)
@@ -70,22 +71,23 @@ def review(
         pass
     finally:
         session.decisions.close()
-    remark(f"decisions in {session.decisions.path}")
+    remark(f"decisions saved in {session.decisions.path}")
 
 
 @app.command()
 def apply(
     run: RUN_FOLDER,
     out: Annotated[
-        Path | None, typer.Option(help="The table, .csv or .parquet (default: RUN/labels.csv).")
+        Path | None,
+        typer.Option(help="Table to write, .csv or .parquet (default: RUN/labels.csv)."),
     ] = None,
     copy_to: Annotated[
-        Path | None, typer.Option(help="Also copy the dataset, cleaned, into this new folder.")
+        Path | None, typer.Option(help="Also copy the cleaned dataset to this new folder.")
     ] = None,
     images: IMAGES = None,
     decisions: DECISIONS = None,
 ) -> None:
-    """Write what was decided as a table of labels, for `oddly train DATA --labels TABLE`."""
+    """Write your decisions as a table of labels, for `oddly train DATA --labels TABLE`."""
     from oddly.records import Run, about_formulas
     from oddly.review.apply import about_copies, read_outcome, write_labels
 

@@ -47,12 +47,12 @@ def _show(run: Run, json: bool) -> None:
         say(run.doubt)
         if better := _better_command(run.config, run.data_root):
             say(
-                f"What may judge better: {better} (on images of at least 16 pixels it trains a head"
-                " on pretrained features)."
+                f"Try instead: {better} (for images of at least 16 pixels it trains a head on"
+                " pretrained features)."
             )
     say(f"run folder  {run.path}", f"report      {report}")
     if run.summary["removed"] and run.summary["threshold"] is not None:
-        say(f"look        {shlex.join(['oddly', 'review', str(run.path)])}")
+        say(f"next        {shlex.join(['oddly', 'review', str(run.path)])}")
 
 
 def _better_command(config: Mapping[str, Any], files: Path | None) -> str | None:
@@ -66,12 +66,12 @@ def _better_command(config: Mapping[str, Any], files: Path | None) -> str | None
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Gets the run folders erm/ and odd/.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the runs erm/ and odd/.")] = Path(
         "runs/demo"
     ),
     json: Json = False,
 ) -> None:
-    """Handwritten digits with 40 % wrong labels: plain training and ODD side by side."""
+    """Train on digits with 40 % wrong labels, without and with denoising, and compare."""
     from oddly.demo import run_demo
     from oddly.report import write_report
     from oddly.terminal import TerminalWatcher, summary_table
@@ -85,9 +85,9 @@ def demo(
     say("", f"report  {report}")
 
 
-SUITS = "(default: what suits the data)"
+SUITS = "(default: depends on the data)"
 SOURCES = (
-    "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV/Parquet table of"
+    "digits, cifar10, cifar100, cifar10n:aggregate …, an image folder, or a CSV or Parquet table of"
     " path and label. Not needed with --resume."
 )
 NETWORKS = f"wrn-D-K, resnet8, resnet9, resnet18, resnet20, whitened or a timm name {SUITS}."
@@ -98,16 +98,16 @@ METHODS = (
     " divide_mix, sop, gce_truncated or loss_correction_trusted."
 )
 TRUSTED = (
-    "For methods that need trusted labels: how many examples with known labels to hold out"
-    " (default: 1000, at most a tenth), or a table of the ids you vouch for."
+    "For methods that need trusted labels: the number of examples with known labels to hold out"
+    " (default: 1000, at most a tenth), or a table of ids whose labels you trust."
 )
 HOLD_OUT = (
-    "Share of the examples to test on, 0..0.5, under their given labels; for data without a test"
-    " set."
+    "Share of the examples to hold out and test on, 0..0.5, with their given labels; for data"
+    " without a test set."
 )
 PERCENTILE = (
-    "p, 0..100: what looks no better than this percentile of the counterfactual (how random labels"
-    " look at epoch E) is removed; larger removes less (default: what suits the noise, 6 to 15; 10"
+    "p, 0..100: remove what looks no better than this percentile of the counterfactual (how random"
+    " labels look at epoch E); higher removes less (default: 6 to 15, chosen from the noise; 10"
     " without sentinels)."
 )
 
@@ -119,48 +119,53 @@ def train(
     out: Annotated[
         Path | None, in_panel(RUN, "Run folder (default: runs/DATA-METHOD-HASH).")
     ] = None,
-    resume: Annotated[bool, in_panel(RUN, "Go on with the run in --out.", "--resume")] = False,
+    resume: Annotated[bool, in_panel(RUN, "Continue the run in --out.", "--resume")] = False,
     overwrite: Annotated[bool, in_panel(RUN, "Replace the run in --out.", "--overwrite")] = False,
-    seed: Annotated[int, in_panel(RUN, "Seed of noise, first weights and order.")] = 0,
-    init_seed: Annotated[int | None, in_panel(RUN, "Seed of the first weights alone.")] = None,
+    seed: Annotated[int, in_panel(RUN, "Seed for noise, initial weights and data order.")] = 0,
+    init_seed: Annotated[int | None, in_panel(RUN, "Seed for the initial weights only.")] = None,
     order_seed: Annotated[
-        int | None, in_panel(RUN, "Seed of order, augmentation and draws alone.")
+        int | None, in_panel(RUN, "Seed for data order, augmentation and draws only.")
     ] = None,
     device: Annotated[str, in_panel(RUN, DEVICES)] = "auto",
-    precision: Annotated[str, in_panel(RUN, "auto, fp32 or bf16.")] = "auto",
-    compile: Annotated[bool, in_panel(RUN, "torch.compile with CUDA graphs.", "--compile")] = False,
-    workers: Annotated[int, in_panel(RUN, "Processes that decode images.")] = 2,
-    test_every: Annotated[int, in_panel(RUN, "Epochs from one test to the next.")] = 1,
+    precision: Annotated[str, in_panel(RUN, "Number format: auto, fp32 or bf16.")] = "auto",
+    compile: Annotated[
+        bool, in_panel(RUN, "Use torch.compile with CUDA graphs.", "--compile")
+    ] = False,
+    workers: Annotated[int, in_panel(RUN, "Number of processes that decode images.")] = 2,
+    test_every: Annotated[int, in_panel(RUN, "Test every N epochs.")] = 1,
     tensorboard: Annotated[
         bool, in_panel(RUN, "Write a TensorBoard log.", "--tensorboard")
     ] = False,
     json: Json = False,
     data_dir: Annotated[
-        str | None, in_panel(DATA, "Where the official dataset folders lie.")
+        str | None, in_panel(DATA, "Folder that holds the official datasets.")
     ] = None,
     labels: Annotated[
-        str | None, in_panel(DATA, "Table of id and label that replaces labels.")
+        str | None, in_panel(DATA, "Table of id and label; replaces the labels of these ids.")
     ] = None,
-    image_size: Annotated[int, in_panel(DATA, "Side that image files are brought to.")] = 32,
-    download: Annotated[bool, in_panel(DATA, "Fetch a missing dataset.", "--download")] = False,
+    image_size: Annotated[int, in_panel(DATA, "Side to resize image files to.")] = 32,
+    download: Annotated[
+        bool, in_panel(DATA, "Download the dataset if it is missing.", "--download")
+    ] = False,
     skip_unreadable: Annotated[
-        bool, in_panel(DATA, "Leave unreadable images out.", "--skip-unreadable")
+        bool, in_panel(DATA, "Leave out images that cannot be read.", "--skip-unreadable")
     ] = False,
     noise: Annotated[float, in_panel(NOISE, "Share of labels to corrupt, 0..1.")] = 0.0,
     noise_kind: Annotated[str, in_panel(NOISE, NOISES)] = "uniform",
-    noise_seed: Annotated[int | None, in_panel(NOISE, "Seed of the noise alone.")] = None,
+    noise_seed: Annotated[int | None, in_panel(NOISE, "Seed for the noise only.")] = None,
     trusted: Annotated[str | None, in_panel(DATA, TRUSTED, metavar="N|FILE")] = None,
     hold_out: Annotated[float, in_panel(DATA, HOLD_OUT)] = 0.0,
     method: Annotated[str, in_panel(TRAINING, METHODS)] = "odd",
     model: Annotated[str | None, in_panel(TRAINING, NETWORKS)] = None,
     backbone: Annotated[
-        str | None, in_panel(TRAINING, "A timm network, frozen: a head trains on its features.")
+        str | None,
+        in_panel(TRAINING, "A timm network to use frozen; a head trains on its features."),
     ] = None,
     weights: Annotated[
-        str | None, in_panel(TRAINING, "The backbone's: packaged, pretrained or a FILE.")
+        str | None, in_panel(TRAINING, "Weights of the backbone: packaged, pretrained or a FILE.")
     ] = None,
     fine_tune: Annotated[
-        bool, in_panel(TRAINING, "Train the whole backbone, not a head alone.", "--fine-tune")
+        bool, in_panel(TRAINING, "Train the whole backbone, not just a head.", "--fine-tune")
     ] = False,
     pool_splits: Annotated[
         bool, in_panel(DATA, "Train on train, val and test together.", "--pool-splits")
@@ -169,56 +174,69 @@ def train(
         bool | None,
         in_panel(
             DATA,
-            "Mirror training images at random; off where left and right matter.",
+            "Mirror training images at random; turn off where left and right matter.",
             "--flip/--no-flip",
         ),
     ] = None,
     cutout: Annotated[
-        int, in_panel(DATA, "Side of a square blanked at random in training images; 0: none.")
+        int, in_panel(DATA, "Side of a square to blank at random in training images; 0 for none.")
     ] = 0,
     reflect: Annotated[
-        bool, in_panel(DATA, "Fill shifted images up with their mirror image.", "--reflect")
+        bool,
+        in_panel(DATA, "Pad shifted images with their mirror image instead of black.", "--reflect"),
     ] = False,
     mirror_test: Annotated[
-        bool, in_panel(RUN, "Test each image and its mirror image together.", "--mirror-test")
+        bool,
+        in_panel(
+            RUN, "Average test predictions over each image and its mirror image.", "--mirror-test"
+        ),
     ] = False,
-    dropout: Annotated[float, in_panel(TRAINING, "Dropout rate, in networks that have any.")] = 0.0,
-    epochs: Annotated[int | None, in_panel(TRAINING, f"Passes over the data {SUITS}.")] = None,
-    batch_size: Annotated[int | None, in_panel(TRAINING, f"Images per step {SUITS}.")] = None,
+    dropout: Annotated[
+        float, in_panel(TRAINING, "Dropout rate, if the network has dropout.")
+    ] = 0.0,
+    epochs: Annotated[int | None, in_panel(TRAINING, f"Number of epochs {SUITS}.")] = None,
+    batch_size: Annotated[int | None, in_panel(TRAINING, f"Batch size {SUITS}.")] = None,
     learning_rate: Annotated[
-        float | None, in_panel(TRAINING, f"The schedule's highest {SUITS}.")
+        float | None, in_panel(TRAINING, f"Peak learning rate {SUITS}.")
     ] = None,
-    schedule: Annotated[str, in_panel(TRAINING, "cosine, step or constant.")] = "cosine",
-    warmup: Annotated[float, in_panel(TRAINING, "Epochs of rising learning rate.")] = 0.0,
+    schedule: Annotated[
+        str, in_panel(TRAINING, "Learning-rate schedule: cosine, step or constant.")
+    ] = "cosine",
+    warmup: Annotated[float, in_panel(TRAINING, "Epochs of learning-rate warm-up.")] = 0.0,
     restart: Annotated[
-        int, in_panel(TRAINING, "Epochs after which the schedule begins anew; 0: never.")
+        int, in_panel(TRAINING, "Restart the schedule after this many epochs; 0 for never.")
     ] = 0,
-    weight_decay: Annotated[float | None, in_panel(TRAINING, f"L2 penalty {SUITS}.")] = None,
+    weight_decay: Annotated[float | None, in_panel(TRAINING, f"Weight decay {SUITS}.")] = None,
     momentum: Annotated[float, in_panel(TRAINING, "Momentum of SGD, 0..1.")] = 0.9,
-    nesterov: Annotated[bool, in_panel(TRAINING, "Nesterov's kind of momentum.")] = True,
+    nesterov: Annotated[bool, in_panel(TRAINING, "Use Nesterov momentum.")] = True,
     prune_after: Annotated[
-        int | None, in_panel(ODD, "E, the epochs before pruning (default: found while training).")
+        int | None, in_panel(ODD, "Prune after epoch E (default: found during training).")
     ] = None,
     percentile: Annotated[float | None, in_panel(ODD, PERCENTILE)] = None,
     target_precision: Annotated[
-        float | None, in_panel(ODD, "Cut where this share of the removed should be wrong, 0..1.")
+        float | None,
+        in_panel(
+            ODD, "Cut so that this share of the removed labels is expected to be wrong, 0..1."
+        ),
     ] = None,
     rounds: Annotated[
-        int, in_panel(ODD, "Looks at the verdict; those after the first readmit examples.")
+        int, in_panel(ODD, "Number of verdicts; each after the first may readmit examples.")
     ] = 3,
     retrain: Annotated[
-        bool, in_panel(ODD, "At the end, train anew on what was kept.", "--retrain")
+        bool, in_panel(ODD, "At the end, train a new network on what was kept.", "--retrain")
     ] = False,
-    preset: Annotated[str | None, in_panel(ODD, "paper: the paper's rule exactly.")] = None,
+    preset: Annotated[
+        str | None, in_panel(ODD, "Settings to start from; paper is the paper's exact rule.")
+    ] = None,
     strict: Annotated[
-        bool, in_panel(ODD, "Stop if pruning would empty a class, or touch a tiny one.", "--strict")
+        bool, in_panel(ODD, "Stop if pruning would empty a class or touch a tiny one.", "--strict")
     ] = False,
     set_: Annotated[
         list[str] | None,
-        in_panel(ODD, "Any setting of the method; may be repeated.", "--set", metavar="NAME=VALUE"),
+        in_panel(ODD, "Any setting of the method; repeatable.", "--set", metavar="NAME=VALUE"),
     ] = None,
 ) -> None:
-    """Train on DATA, find its wrong labels on the way, write a run folder."""
+    """Train on DATA, find its wrong labels during training, and write a run folder."""
     given = given_options(context, leave_out=("data", "json"))
     given["settings"] = parse_settings(given.pop("set_", None) or [])
     if not resume:
@@ -230,7 +248,7 @@ def train(
     try:
         run = run_training(data, watcher=watcher, **given)
     except KeyboardInterrupt:
-        fail(f"stopped{watcher.where}{watcher.how_to_go_on()}", 130)
+        fail(f"interrupted{watcher.where}{watcher.how_to_go_on()}", 130)
     except OSError as error:  # a full disk names no file
         fail(f"{describe(error, watcher.folder or out)}{watcher.how_to_go_on()}", 1)
     _show(run, json)
@@ -239,5 +257,5 @@ def train(
 def parse_settings(pairs: list[str], option: str = "--set") -> dict[str, str]:
     for pair in pairs:
         if "=" not in pair:
-            raise InputError(f"{option} takes NAME=VALUE, not '{pair}'")
+            raise InputError(f"{option} expects NAME=VALUE, got '{pair}'")
     return {name.strip(): value.strip() for name, _, value in (p.partition("=") for p in pairs)}

@@ -50,7 +50,7 @@ class Report:
         if self.failure:
             return self.failure
         if self.stopped:
-            return "stopped by the clock, goes on next time"
+            return "out of time, continues next time"
         tested = "" if self.accuracy is None else f"test {self.accuracy:.2f} %, "
         return f"{tested}{self.seconds:.0f} s"
 
@@ -80,7 +80,7 @@ def train_cell(
     except InputError as error:
         failure = str(error)
     except torch.OutOfMemoryError:
-        failure = "the device's memory is full; call again with fewer --jobs or a smaller batch"
+        failure = "out of memory on the device; run again with fewer --jobs or a smaller batch"
     return Report(time.time() - begun, accuracy, failure, stopped)
 
 

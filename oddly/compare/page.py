@@ -37,7 +37,7 @@ def write_page(comparison: Comparison, out: Path | None = None) -> Path:
 def render(result: Mapping[str, Any]) -> str:
     plan, rows = result["plan"], result["rows"]
     one = plan["epochs"] == 1
-    budget = "epoch asked for" if one else "epochs asked for"
+    budget = "epoch requested" if one else "epochs requested"
     if plan["equal_cost"]:
         budget = "pass over the data each" if one else "passes over the data each"
     seeds = count(plan["seeds"], "seed")
@@ -61,8 +61,8 @@ def render(result: Mapping[str, Any]) -> str:
         + tell_accuracy(rows, result.get("caveat"))
         + "<h2>All figures</h2>"
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        + list_notes("Not to be trusted", rows, "doubt")
-        + list_notes("Could not run", rows, "failure")
+        + list_notes("Unreliable verdicts", rows, "doubt")
+        + list_notes("Failed", rows, "failure")
         + "</html>\n"
     )
 

@@ -29,16 +29,16 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.methods:
-            raise InputError("name at least one method: --methods odd,erm")
+            raise InputError("--methods needs at least one method, such as odd,erm")
         for name in [*self.methods, *self.settings]:
             if name not in METHODS:
                 raise unknown_name("method", name, METHODS)
         if len(set(self.methods)) < len(self.methods):
-            raise InputError("--methods names a method twice")
+            raise InputError("--methods contains a method twice")
         for name in set(self.settings) - set(self.methods):
-            raise InputError(f"--set {name}.… is for a method that is not compared")
+            raise InputError(f"--set {name}.… is for a method that is not in --methods")
         if self.seeds < 1:
-            raise InputError(f"--seeds must be at least 1, not {self.seeds}")
+            raise InputError(f"--seeds must be at least 1, got {self.seeds}")
 
     def passes(self, method: str, epochs: int) -> float:
         """What a run costs, in passes over the training set."""

@@ -133,7 +133,7 @@ def tell_test(config: RunConfig, data: LabelledData) -> str | None:
     if not config.hold_out or data.test is None:
         return None
     held_out = count(len(data.test), "held-out image")
-    return f"test accuracy is against the given labels of {held_out}, wrong ones included"
+    return f"test accuracy is measured on the given labels of {held_out}, including wrong ones"
 
 
 def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
@@ -147,16 +147,16 @@ def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
             # More methods or seeds are welcome: what is there stays as it is.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
                 raise InputError(
-                    f"{folder} was begun with {name} = {begun.get(name)}, not {asked.get(name)};"
+                    f"{folder} was started with {name} = {begun.get(name)}, not {asked.get(name)};"
                     " choose another --out"
                 )
         if before.get("fingerprint", seen.fingerprint) != seen.fingerprint:
             raise InputError(
-                f"{plan.data} is not what {folder} was begun with: examples or given labels"
-                " changed; choose another --out"
+                f"{plan.data} has changed since {folder} was started: other examples or given"
+                " labels; choose another --out"
             )
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder} is not empty and holds no comparison; choose another --out")
+        raise InputError(f"{folder} is not empty and not a comparison; choose another --out")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -105,9 +105,9 @@ def tell_called(pairs: Sequence[tuple[object, object]]) -> str | None:
     """That images of some classes are called another; None where there are none."""
     if not pairs:
         return None
-    named = first_few([f"{rival} called {label}" for label, rival in pairs], 5)
-    classes = "1 class has" if len(pairs) == 1 else f"{len(pairs)} classes have"
+    named = first_few([f"{rival} labelled {label}" for label, rival in pairs], 5)
+    classes = "1 class contains" if len(pairs) == 1 else f"{len(pairs)} classes contain"
     return (
-        f"labels seem to have gone wrong by a rule: {classes} many images under the label of"
-        f" another ({named}); look also at what is kept under these labels"
+        f"labels seem to be systematically wrong: {classes} many images of another class"
+        f" ({named}); also check the examples kept under these labels"
     )

@@ -27,7 +27,7 @@ def plain_losses(logits: Tensor, labels: Tensor) -> Tensor:
 def draw_losses(
     head: nn.Linear, draws: int = 20_000, generator: torch.Generator | None = None
 ) -> Tensor:
-    """S losses from the paper's q_n: l = -y_k + log Σ_i exp(y_i), y = fc(relu(x)), x ~ N(0, I).
+    """Draw losses from the paper's q_n: l = -y_k + log Σ_i exp(y_i), y = fc(relu(x)), x ~ N(0, I).
 
     Paper, "Thresholds that classify mislabeled examples". Its sum over [N] and its k from
     {0, …, K} are both read as the K classes. Drawn on the head's device (or the generator's),
@@ -50,7 +50,7 @@ def draw_losses(
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """The losses of examples whose label is random, sorted; thresholds are their percentiles."""
+    """The sorted losses of examples with random labels; thresholds are their percentiles."""
 
     losses: Tensor  # (S,) ascending
     source: str
@@ -68,7 +68,7 @@ class Counterfactual:
         return a + (b - a) * (position - low)
 
     def percentile_of(self, losses: Tensor) -> Tensor:
-        """For each loss the share (0..100) of counterfactual losses below it; NaN stays NaN."""
+        """For each loss, the percentage of counterfactual losses below it; NaN stays NaN."""
         below = torch.searchsorted(self.losses, losses.float().cpu().contiguous())
         share = below * (100 / len(self.losses))
         return torch.where(losses.cpu().isnan(), torch.nan, share)

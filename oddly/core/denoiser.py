@@ -28,7 +28,7 @@ from oddly.errors import InputError
 
 
 class Denoiser:
-    """The paper's Algorithm 1 without the loop, which stays yours.
+    """The paper's Algorithm 1 for your own training loop.
 
         train_set = IndexedDataset(train_set)
         denoiser = Denoiser(train_set, num_classes=10, epochs=40)
@@ -39,23 +39,23 @@ class Denoiser:
                 denoiser.observe(index, logits, labels)
                 ...                               # your loss, backward, step
             verdict = denoiser.end_epoch(model)   # a Verdict once, after epoch E
-        verdict = denoiser.judge_now(model)       # that one, or now: had you stopped before E
+        verdict = denoiser.judge_now(model)       # if you stop before E
 
-    `counterfactual` is what a label is compared with:
+    `counterfactual` sets what labels are compared with:
 
-    - `sentinels`, the default: a few labels are really replaced until E; an example goes when its
-      margin is no better than most of theirs. E is found by itself.
-    - `weights`: the paper's q_n, from the final layer's weights alone. It needs nothing of the
-      data, so it is the fallback where only their number is given and nothing can be planted.
-    - `wrong_label`: the losses of made-up wrong labels; no planting, and any network will do. The
-      fallback for fewer than 100 examples.
+    - `sentinels` (default): a few labels are replaced until E, and an example is removed if its
+      margin is no better than most of theirs. E is found automatically.
+    - `weights`: the paper's q_n, from the final layer's weights only. It needs no access to the
+      data, so it is the default if you pass only the number of examples.
+    - `wrong_label`: the losses of made-up wrong labels; works with any network, without planting.
+      The default for fewer than 100 examples.
 
-    What else there is to set: `epochs`, how long you will train; `prune_after`, E itself;
-    `percentile`, of the counterfactual, where the cut is (larger removes less; of sentinels, what
-    suits the noise, 6 to 15), or instead `target_precision`, the share of the removed that should
-    be wrong; `statistic`, whether the `last` epoch counts or the average (`ema`); `draws` and
-    `head`, for `weights` alone: how many losses, and the final layer's dotted name where it is not
-    found; `strict`, to refuse a verdict that would empty a class; `sampler`, one there already.
+    Other settings: `epochs`, how long you will train; `prune_after`, E itself; `percentile` of
+    the counterfactual at which to cut (higher removes less; with sentinels 6 to 15 by default,
+    chosen from the noise), or instead `target_precision`, the share of removed labels that should
+    be wrong; `statistic`, the `last` epoch or the average (`ema`); for `weights` only, `draws`,
+    the number of losses to draw, and `head`, the dotted name of the final layer if it is not
+    found; `strict`, to refuse a verdict that would empty a class; `sampler`, to use your own.
     """
 
     warns = True  # of a verdict not to be trusted; whoever tells of it otherwise says False
@@ -114,7 +114,7 @@ class Denoiser:
                 self._dataset.plant(self.sentinels.indices, self.sentinels.shifts, classes)
 
     def plant(self, index: Tensor, labels: Tensor) -> Tensor:
-        """The labels to train with. Given an `IndexedDataset`, that has already seen to it."""
+        """The labels to train on; unchanged if an `IndexedDataset` already planted sentinels."""
         if self.sentinels is None or self.verdict is not None or self._dataset is not None:
             return labels
         self._planted = True
@@ -123,10 +123,10 @@ class Denoiser:
 
     @torch.no_grad()
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
-        """Note a batch: indices (B,), logits (B, K) of the ordinary forward pass, labels (B,).
+        """Record a batch: indices (B,), logits (B, K) of your forward pass, and labels (B,).
 
-        `labels` are those you train with. Losses and margins are computed here in fp32,
-        whatever loss you train with.
+        `labels` are those you train on. Losses and margins are computed here in fp32,
+        whatever loss you use.
         """
         if self.verdict is not None:
             if self._watch_pruning:
@@ -135,8 +135,8 @@ class Denoiser:
             return  # the verdict stands; nothing more to learn
         if self.sentinels and self._dataset is None and not self._planted:
             raise InputError(
-                "sentinels are not planted: train with labels = denoiser.plant(index, labels),"
-                " or hand Denoiser the IndexedDataset that your loader reads"
+                "no sentinels planted: train on labels = denoiser.plant(index, labels), or pass"
+                " Denoiser the IndexedDataset that your loader reads"
             )
         check_batch(index, logits, labels, self.num_classes)
         with self.stopwatch(logits.device):
@@ -167,7 +167,7 @@ class Denoiser:
             self.wrong_labels.observe(index, logits, labels)
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
-        """Close the epoch; after epoch E judge, prune the sampler, and return the verdict."""
+        """End the epoch; after epoch E, judge, prune the sampler and return the verdict."""
         self.epoch, self._unclosed = self.epoch + 1, 0
         self.sampler.set_epoch(self.epoch)
         self.stopwatch.settle()
@@ -191,12 +191,12 @@ class Denoiser:
             return self._conclude(model) if self._is_time() else None
 
     def judge_now(self, model: nn.Module) -> Verdict:
-        """The verdict, if need be by what was seen so far: where training is stopped before E."""
+        """The verdict; if training stopped before E, based on what was observed so far."""
         device = self._observed["labels"].device
         if self.verdict is None and anywhere(self._unclosed > 0, device):
             self.end_epoch(model)  # one that was broken off
         if self.verdict is None and not self.epoch:
-            raise InputError("there is nothing to judge by: no example was observed")
+            raise InputError("nothing to judge: no example was observed")
         with self.stopwatch(device):
             return self.verdict or self._conclude(model)
 
@@ -210,13 +210,13 @@ class Denoiser:
         return self.verdict
 
     def reconsider(self, index: Tensor, logits: Tensor) -> Verdict:
-        """Weigh in what the network, which has not seen them since, says of removed examples now.
+        """Update the verdict with what the network now says about removed examples.
 
-        `index` (M,) are removed ones, `logits` (M, K) what it makes of them, best without
-        augmentation and in evaluation mode; some come back. Returns the new verdict.
+        `index` (M,) are removed examples and `logits` (M, K) the network's outputs for them, best
+        without augmentation and in evaluation mode. Some are kept again. Returns the new verdict.
         """
         if self.verdict is None:
-            raise InputError("there is no verdict to reconsider before epoch E")
+            raise InputError("no verdict to reconsider yet: call this after epoch E")
         with self.stopwatch(logits.device):
             self.verdict = self.verdict.readmit(index, logits)
             self.sampler.set_keep(self.verdict.keep)
@@ -228,7 +228,7 @@ class Denoiser:
         return self.stopwatch.seconds
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on: tensors and plain numbers only."""
+        """Everything needed to continue: tensors and plain numbers only."""
         self._catch_up()
         return {
             "epoch": self.epoch,

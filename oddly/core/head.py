@@ -13,9 +13,9 @@ USUAL_NAMES = ("fc", "classifier", "head", "heads", "head.fc", "linear", "cls_cl
 
 
 def find_head(model: nn.Module, num_classes: int, name: str | None = None) -> nn.Linear:
-    """The `nn.Linear` that turns features into K logits.
+    """Find the `nn.Linear` that turns features into K logits.
 
-    Order: the name you give; `get_classifier()` (timm); the usual attribute names; the last
+    Tries, in order: the name you give; `get_classifier()` (timm); usual attribute names; the last
     linear layer with K outputs that is not an auxiliary one.
     """
     model = _unwrap(model)
@@ -26,8 +26,8 @@ def find_head(model: nn.Module, num_classes: int, name: str | None = None) -> nn
         if head is not None and head.out_features == num_classes:
             return head
     raise InputError(
-        f"found no final linear layer with {num_classes} outputs in {type(model).__name__}"
-        f" ({_describe_linears(model)}); name it: head='path.to.layer'"
+        f"no final linear layer with {num_classes} outputs found in {type(model).__name__}"
+        f" ({_describe_linears(model)}); name it with head='path.to.layer'"
     )
 
 
@@ -80,4 +80,4 @@ def _describe_linears(model: nn.Module) -> str:
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear)
     ]
-    return f"linear layers: {', '.join(linears[-5:])}" if linears else "it has no linear layer"
+    return f"linear layers: {', '.join(linears[-5:])}" if linears else "no linear layers"

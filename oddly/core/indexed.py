@@ -18,10 +18,10 @@ LabelKey = str | int | tuple[str, ...] | None
 
 
 class IndexedDataset(Dataset[Any]):
-    """Wraps `dataset` so that every item carries its index.
+    """Wraps a dataset so that every item carries its index.
 
     A tuple or list gets the index appended, a mapping gets the key `index`, anything else
-    becomes `(item, index)`. `label_key` says where the label lies, if not in the second place.
+    becomes `(item, index)`. `label_key` says where the label is, if not in second place.
     """
 
     def __init__(self, dataset: Dataset[Any], label_key: LabelKey = None) -> None:
@@ -47,11 +47,11 @@ class IndexedDataset(Dataset[Any]):
         return (item, index)
 
     def item(self, index: int) -> Any:
-        """The dataset's own item; where a label is planted, with that one."""
+        """The dataset's own item, with the planted label if it has one."""
         return self._plant(self.dataset[index], index)
 
     def items(self, indices: list[int]) -> list[Any]:
-        """The same for several at once, which some datasets hand out faster."""
+        """The same for several indices at once, which is faster for some datasets."""
         fetch = getattr(self.dataset, "__getitems__", None)
         if fetch is None:
             return [self.item(index) for index in indices]
@@ -68,7 +68,7 @@ class IndexedDataset(Dataset[Any]):
         return _with_entry(item, key, _like(item[key], (label + shift) % self._num_classes))
 
     def check_label(self) -> None:
-        """Refuse a dataset whose items have no label that could be replaced."""
+        """Raise if items have no label that can be replaced."""
         item = self.dataset[0]
         try:
             key = find_label(item, self.label_key)
@@ -76,12 +76,12 @@ class IndexedDataset(Dataset[Any]):
         except InputError as error:
             raise InputError(
                 f"sentinels need labels that can be replaced, but {error};"
-                " counterfactual='wrong_label' does without"
+                " use counterfactual='wrong_label', which needs none"
             ) from None
         self._class_of(item[key])
 
     def plant(self, indices: Tensor, shifts: Tensor, num_classes: int) -> None:
-        """Hand out label + shift (mod K) for `indices` until `restore`; call before loading."""
+        """Return label + shift (mod K) for `indices` until `restore`; call before loading."""
         pairs = enumerate(shifts.tolist())
         self._shifts = dict(zip(indices.tolist(), pairs, strict=True))
         self._num_classes = num_classes
@@ -89,30 +89,30 @@ class IndexedDataset(Dataset[Any]):
         self._planted.fill_(True)
 
     def restore(self) -> None:
-        """Hand out the given labels again, in worker processes too."""
+        """Return the given labels again, in worker processes too."""
         self._planted.fill_(False)
 
     def check_observed(self, labels: Tensor) -> None:
-        """Refuse given labels (S,) of the planted (-1: unseen) that are not those replaced here."""
+        """Raise if observed given labels (S,) (-1: unseen) are not those replaced here."""
         seen, replaced = labels >= 0, self._replaced >= 0
         if seen.any() and not replaced.any():
             raise InputError(
-                "no planted label came out of the IndexedDataset given to Denoiser: let the"
-                " loader read that one, and make it after the Denoiser"
+                "the planted labels were not used: create the loader after the Denoiser, from the"
+                " IndexedDataset that you passed to it"
             )
         if (strange := seen & replaced & (labels != self._replaced)).any():
             raise InputError(
-                f"{int(strange.sum())} of {int(seen.sum())} planted labels were observed as others:"
-                " label_key= must say which entry of an item is the label, and labels, logits and"
-                " indices must stay in the batch's order"
+                f"{int(strange.sum())} of {int(seen.sum())} planted labels were observed as other"
+                " labels: check that label_key= names the label, and that labels, logits and"
+                " indices keep the order of the batch"
             )
 
     def _class_of(self, label: Any) -> int:
         found = _number(label)
         if not 0 <= found < self._num_classes:
             raise InputError(
-                f"label {found} is outside 0..{self._num_classes - 1}: say with label_key= which"
-                " entry of an item is the label, or correct num_classes"
+                f"label {found} is outside 0..{self._num_classes - 1}: use label_key= to name the"
+                " entry that is the label, or correct num_classes"
             )
         return found
 
@@ -128,8 +128,8 @@ def _number(label: Any) -> int:
         # Not the whole of it: it may be an image.
         told = f"of shape {tuple(label.shape)}" if hasattr(label, "shape") else repr(label)[:60]
         raise InputError(
-            f"a label must be one class number, not {type(label).__name__} {told}: return"
-            " class indices, or say with label_key= which entry of an item they are"
+            f"a label must be one class number, got {type(label).__name__} {told}: return"
+            " class indices, or use label_key= to name the entry that is the label"
         )
     return found
 
@@ -141,9 +141,9 @@ def find_label(item: Any, label_key: LabelKey = None) -> str | int:
         for key in keys:
             if key in item:
                 return key
-        raise InputError(f"there is no label among {sorted(item)}: pass label_key=")
+        raise InputError(f"no label among {sorted(item)}: use label_key= to name it")
     if not isinstance(item, tuple | list):
-        raise InputError(f"only tuples and mappings carry a label to plant, not {type(item)}")
+        raise InputError(f"items must be tuples or mappings with a label, got {type(item)}")
     place = label_key if isinstance(label_key, str | int) else 1
     if isinstance(place, str) or not -len(item) <= place < len(item):
         raise InputError(f"a {type(item).__name__} of {len(item)} has no label at {place!r}")
@@ -153,7 +153,7 @@ def find_label(item: Any, label_key: LabelKey = None) -> str | int:
 def check_free(batch: Mapping[str, Any]) -> None:
     """Refuse to write over an entry of somebody's own."""
     if "index" in batch:
-        raise InputError("there is an entry 'index' already, where ours would go: rename it")
+        raise InputError("the batch already has an entry 'index', which oddly adds: rename yours")
 
 
 def _with_entry(item: Any, key: str | int, value: Any) -> Any:

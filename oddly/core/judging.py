@@ -160,20 +160,19 @@ def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
     """The verdict with its `keep` filled in, and the classes that were spared."""
     scores, labels, threshold = verdict.scores, verdict.labels, verdict.threshold
     if math.isnan(threshold):
-        raise InputError("the counterfactual is NaN: the model's outputs are broken")
+        raise InputError("the counterfactual is NaN: check the model's outputs")
     remove = scores >= threshold  # False for NaN
     if bool(remove.any()) and not bool((scores < threshold).any()):
         raise InputError(
             f"the verdict would remove all {len(scores):,} examples: every score reaches the"
             f" threshold {threshold:.3f} (percentile {verdict.percentile:g}); train longer before"
-            " pruning, raise the percentile, or look for a broken model"
+            " pruning, raise the percentile, or check the model's outputs"
         )
     spared = _classes_to_spare(remove, labels, num_classes)
     if len(spared):
         if strict:
             raise InputError(
-                f"the verdict would empty or touch classes too small to judge: {spared.tolist()}"
-                " (strict)"
+                f"the verdict would empty classes or prune tiny ones: {spared.tolist()} (strict)"
             )
         spare = torch.zeros(num_classes + 1, dtype=torch.bool)  # last slot: label unknown (-1)
         spare[spared] = True

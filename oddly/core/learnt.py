@@ -55,7 +55,7 @@ def doubt_by_size(examples: int, removed: int) -> str | None:
     if removed <= MOST * examples:
         return None
     return (
-        f"{removed:,} of {examples:,} are removed: unless most labels are wrong, the network has"
-        " learnt too little to tell, and this verdict is not to be trusted; train longer, or raise"
-        " the percentile"
+        f"{removed:,} of {examples:,} examples are removed: unless most labels are wrong, the"
+        " network has learnt too little to judge, so do not trust this verdict; train longer or"
+        " raise the percentile"
     )

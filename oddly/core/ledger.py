@@ -16,20 +16,20 @@ CHUNK = 2**22  # examples folded at a time, so that closing an epoch needs littl
 
 
 class LossLedger:
-    """`record` each step, `close_epoch` each epoch, read `values`.
+    """Call `record` each step and `close_epoch` each epoch, then read `values`.
 
-    Statistics over epochs of an example's loss l_e (its loss in epoch e):
-    `last`: v = l_e (the paper); `ema`: their mean with weights that fade, w_e·d^(now - e), where
-    w_e is what `close_epoch` was told (1 unless told). In an epoch that misses an example its value
+    Statistics over epochs of an example's losses l_e (e is the epoch):
+    `last`: v = l_e (the paper); `ema`: their mean with fading weights w_e·d^(now - e), where w_e is
+    the weight passed to `close_epoch` (1 by default). If an epoch misses an example, its value
     stays as it is, and counts afterwards as if it had been seen. Two floats per example; NaN means
     "not seen". Everything happens on the device of the losses, and no step waits for it.
     """
 
     def __init__(self, num_examples: int, statistic: str = "ema", decay: float = 0.9) -> None:
         if statistic not in STATISTICS:
-            raise InputError(f"statistic must be one of {', '.join(STATISTICS)}, not '{statistic}'")
+            raise InputError(f"statistic must be one of {', '.join(STATISTICS)}, got '{statistic}'")
         if not 0 <= decay < 1:
-            raise InputError(f"decay must be in [0, 1), not {decay}")
+            raise InputError(f"decay must be in [0, 1), got {decay}")
         self.num_examples, self.statistic, self.decay = num_examples, statistic, decay
         self._current = torch.empty(0)  # this epoch's losses, one spare slot for bad indices
         self._values = torch.empty(0)
@@ -39,11 +39,11 @@ class LossLedger:
 
     @torch.no_grad()
     def record(self, index: Tensor, losses: Tensor, where: Tensor | None = None) -> Tensor:
-        """Note the losses (B,) of examples `index` (B,); seen again in an epoch, the last counts.
+        """Record the losses (B,) of examples `index` (B,); within an epoch the last one counts.
 
-        Seen twice in one call, on a GPU either may: it writes in no fixed order.
+        If an example occurs twice in one call on a GPU, either may count: the order is not fixed.
         `where` (B,) picks rows. An index out of range raises at once on CPU; on a GPU, where
-        looking would stall the device, it is put aside and `close_epoch` raises. Returns the
+        a check would stall the device, it is ignored and `close_epoch` raises. Returns the
         slots written to: `index` on the losses' device, slot N for rows not recorded.
         """
         self._allocate(losses.device)
@@ -72,13 +72,13 @@ class LossLedger:
     def close_epoch(self, weight: float = 1.0) -> None:
         """Fold this epoch's losses into the statistic, merged across ranks when there are any.
 
-        `weight` > 0 says how much this epoch counts beside others; `ema` alone heeds it.
+        `weight` > 0 is the weight of this epoch relative to others; only `ema` uses it.
         """
         self.merge()
         if invalid := int(self._invalid):
             self._invalid.zero_()
             raise IndexError(
-                f"{invalid} indices given to observe() were outside 0..{self.num_examples - 1}"
+                f"{invalid} indices passed to observe() are outside 0..{self.num_examples - 1}"
             )
         self._weight = self.decay * self._weight + weight
         for part in self._chunks():
@@ -91,13 +91,13 @@ class LossLedger:
 
     @property
     def current(self) -> Tensor:
-        """This epoch's losses so far, (N,); NaN where not seen in it."""
+        """This epoch's losses so far, (N,); NaN if not seen in this epoch."""
         self._allocate(self._current.device)
         return self._current[:-1]
 
     @property
     def values(self) -> Tensor:
-        """The statistic, (N,); NaN where an example was never seen."""
+        """The statistic, (N,); NaN if an example was never seen."""
         self._allocate(self._values.device)
         return self._values
 
@@ -109,9 +109,9 @@ class LossLedger:
         # Older ones do not say how many, and hold none before the first loss.
         examples = state.get("examples", len(state["values"]) or self.num_examples)
         if examples != self.num_examples:
-            raise InputError(f"the saved ledger holds {examples} examples, not {self.num_examples}")
+            raise InputError(f"the saved ledger has {examples} examples, not {self.num_examples}")
         if (statistic := state.get("statistic", self.statistic)) != self.statistic:
-            raise InputError(f"the saved ledger holds {statistic}, not {self.statistic}")
+            raise InputError(f"the saved ledger has statistic {statistic}, not {self.statistic}")
         self._current, self._values = state["current"].clone(), state["values"].clone()
         self._weight, self._merged = state["weight"], False
 

@@ -34,8 +34,8 @@ def append_index(batch: Any, index: Tensor) -> Any:
         return [*batch, index]
     raise InputError(
         "batches must be tuples, lists or mappings to carry an index, not"
-        f" {type(batch).__name__}: say with carry=, a function of batch and index, what to make of"
-        " both"
+        f" {type(batch).__name__}: pass carry=, a function of batch and index that returns the new"
+        " batch"
     )
 
 
@@ -49,7 +49,7 @@ def denoise(
     carry: Callable[[Any, Tensor], Any] = append_index,
     **options: Any,
 ) -> tuple[DataLoader[Any], Denoiser]:
-    """`loader` again, with each batch's index, and the Denoiser that goes with it.
+    """Return a loader whose batches carry their indices, and the Denoiser that goes with it.
 
         loader, denoiser = oddly.denoise(loader, num_classes=10, epochs=40)
         for epoch in range(40):
@@ -59,11 +59,11 @@ def denoise(
                 ...                               # your loss, backward, step
             denoiser.end_epoch(model)
 
-    A batch that is a tuple or list gets its indices appended, a mapping the key `index`, unless
-    `carry(batch, index)` makes something else of them; your `collate_fn` sees what it always saw.
-    After E the new loader yields kept examples alone; `refill` keeps an epoch as long as it was,
-    by going through them again. The label is an item's second entry, or called label, labels,
-    target or targets; else `label_key` is its place or name. `options` are those of `Denoiser`.
+    A batch that is a tuple or list gets its indices appended, a mapping gets the key `index`;
+    `carry(batch, index)` can do something else. Your `collate_fn` sees what it always saw.
+    After E the new loader yields only kept examples; `refill` keeps epochs as long as before by
+    repeating some. The label is an item's second entry, or the one called label, labels, target
+    or targets; otherwise pass its place or name as `label_key`. `options` go to `Denoiser`.
     """
     check_options(options)
     order = _check(loader)
@@ -74,7 +74,7 @@ def denoise(
         dataset.check_label()
     rebuilt = _rebuild(loader, dataset, sampler, carry)
     if not len(rebuilt):
-        raise InputError(f"no batch of {rebuilt.batch_size} is full, and drop_last drops the rest")
+        raise InputError(f"drop_last drops everything: not one full batch of {rebuilt.batch_size}")
     return rebuilt, denoiser
 
 
@@ -91,15 +91,15 @@ def check_options(options: Iterable[str], taken: Container[str] = ()) -> None:
 def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     """Refuse a loader whose order is not ours to replace; says what that was, for KeepSampler."""
     if not isinstance(loader, DataLoader):
-        raise InputError(f"a torch DataLoader is needed, not {type(loader).__name__}")
+        raise InputError(f"expected a torch DataLoader, got {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
-        raise InputError("an iterable dataset has no indices: use one with a length and items")
+        raise InputError("an iterable dataset has no indices: use a map-style dataset")
     if isinstance(loader.dataset, _Pairs):  # the same cell of a notebook once more
         raise InputError(
-            "this loader comes out of oddly.denoise already: make a new one of your dataset"
+            "this loader was already returned by oddly.denoise: make a new one from your dataset"
         )
     if isinstance(loader.dataset, IndexedDataset):
-        raise InputError("the indices are added here: give the loader the dataset itself")
+        raise InputError("oddly.denoise adds the indices: make the loader from your own dataset")
     kind: Any = type(loader)
     if kind.__iter__ is not DataLoader.__iter__ and not kind.__module__.startswith("accelerate."):
         raise InputError(f"{kind.__name__}'s own __iter__ would be lost: use torch's DataLoader")
@@ -107,7 +107,7 @@ def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     while hasattr(batches, "batch_sampler"):  # accelerate's, one per process
         batches = batches.batch_sampler
     if type(batches) is not BatchSampler:
-        raise InputError("the loader needs a batch_size, not batches of its own (batch_sampler)")
+        raise InputError("the loader needs a batch_size instead of a batch_sampler")
     sampler: Any = batches.sampler
     order = {"batch_size": batches.batch_size, "drop_last": batches.drop_last}
     if isinstance(sampler, DistributedSampler):
@@ -116,8 +116,8 @@ def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     once = isinstance(sampler, RandomSampler) and not sampler.replacement
     if not (once or isinstance(sampler, SequentialSampler)) or len(sampler) != len(loader.dataset):
         raise InputError(
-            f"the loader's {type(sampler).__name__} would be lost, for kept examples are drawn by"
-            " another: give it shuffle=True, and leave examples out with torch's Subset"
+            f"the loader's {type(sampler).__name__} would be lost: oddly.denoise uses its own;"
+            " use shuffle=True instead, and torch's Subset to leave examples out"
         )
     return {**order, "shuffle": once}
 

@@ -54,7 +54,5 @@ class Observed:
         """Take one's own columns out of a state that may hold more."""
         classes = state.get("classes", self.num_classes)  # older ones do not say
         if classes != self.num_classes:
-            raise InputError(
-                f"the saved run had {classes} classes, this one has {self.num_classes}"
-            )
+            raise InputError(f"the saved run has {classes} classes, this one {self.num_classes}")
         self._columns = {name: state[name].clone() for name in self._columns}

@@ -200,7 +200,7 @@ def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:
         return None
     named = first_few([f"{rival} among {label}" for label, rival in pairs], 3)
     return (
-        f"labels seem to have gone wrong by a rule: {len(pairs)} classes hold images of one other"
-        f" class, but not the other way round ({named}), as where a part of the data numbers its"
-        " classes otherwise; find that part, or look also at what is kept of these classes"
+        f"labels seem to be systematically wrong: {len(pairs)} classes contain images of one other"
+        f" class, but not the other way round ({named}), as if part of the data numbers its classes"
+        " differently; find that part, or also check the examples kept in these classes"
     )

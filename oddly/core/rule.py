@@ -61,7 +61,7 @@ class Rule:
             counterfactual = usual
         if counterfactual not in PERCENTILES:
             known = ", ".join(PERCENTILES)
-            raise InputError(f"counterfactual must be one of {known}, not '{counterfactual}'")
+            raise InputError(f"counterfactual must be one of {known}, got '{counterfactual}'")
         if statistic is None:
             statistic = "last" if counterfactual == "wrong_label" else "ema"
         if percentile is None and counterfactual != "sentinels":
@@ -76,46 +76,46 @@ class Rule:
         """Refuse what cannot be meant."""
         epochs, prune_after = self.epochs, self.prune_after
         if self.percentile is not None and not 0 <= self.percentile <= 100:
-            raise InputError(f"percentile must be within 0..100, not {self.percentile:g}")
+            raise InputError(f"percentile must be within 0..100, got {self.percentile:g}")
         if prune_after is None and epochs is None:
-            raise InputError("say when to prune: prune_after=E, or epochs=… to find E by itself")
+            raise InputError("pass epochs=… so that E can be found, or prune_after=E")
         if epochs is not None and epochs < 1:
-            raise InputError(f"epochs must be at least 1, not {epochs}")
+            raise InputError(f"epochs must be at least 1, got {epochs}")
         if prune_after is not None and prune_after < 1:
-            raise InputError(f"prune_after counts finished epochs: at least 1, not {prune_after}")
+            raise InputError(f"prune_after must be at least 1 (finished epochs), got {prune_after}")
         if epochs is not None and prune_after is not None and prune_after > epochs:
-            raise InputError(f"prune_after = {prune_after} lies beyond the {epochs} epochs")
+            raise InputError(f"prune_after = {prune_after} is beyond the {epochs} epochs")
         if self.counterfactual == "wrong_label" and self.statistic != "last":
-            raise InputError("counterfactual wrong_label goes with statistic last alone")
+            raise InputError("counterfactual wrong_label only works with statistic last")
         precision = self.target_precision
         if precision is not None and self.counterfactual != "sentinels":
             raise InputError(
-                "target_precision is estimated from sentinels: say counterfactual=sentinels (the"
-                f" default from {SMALLEST} examples on)"
+                "target_precision needs sentinels: use counterfactual=sentinels (the"
+                f" default for {SMALLEST} or more examples)"
             )
         if precision is not None and not 0 < precision < 1:
-            raise InputError(f"target_precision must lie between 0 and 1, not {precision:g}")
+            raise InputError(f"target_precision must be between 0 and 1, got {precision:g}")
 
 
 def check_setup(examples: object, num_classes: int, draws: int) -> None:
     """Refuse what a `Denoiser` cannot be made of."""
     if not isinstance(examples, int | IndexedDataset):
         kind = type(examples).__name__
-        raise InputError(f"Denoiser takes IndexedDataset(your {kind}) or a number of examples")
+        raise InputError(f"Denoiser expects IndexedDataset(your {kind}) or a number of examples")
     if not isinstance(num_classes, Integral):  # the names of classes, say
-        raise InputError(f"num_classes must be a number, not {type(num_classes).__name__}")
+        raise InputError(f"num_classes must be a number, got {type(num_classes).__name__}")
     if num_classes < 2:
-        raise InputError(f"there must be at least 2 classes, not {num_classes}")
+        raise InputError(f"num_classes must be at least 2, got {num_classes}")
     if draws < 1:
-        raise InputError(f"draws must be at least 1, not {draws}")
+        raise InputError(f"draws must be at least 1, got {draws}")
 
 
 def check_state(state: Mapping[str, object], **counterfactuals: object) -> None:
     """Refuse what is no state of a `Denoiser`, or of one with another counterfactual."""
     if not isinstance(state, Mapping) or not state.keys() >= STATE:
-        raise InputError("this is no state of a Denoiser: hand over what its state_dict() gave")
+        raise InputError("not the state of a Denoiser: pass what its state_dict() returned")
     if any((state[name] is None) != (mine is None) for name, mine in counterfactuals.items()):
-        raise InputError("the saved run had another counterfactual than this one")
+        raise InputError("the saved run used a different counterfactual")
 
 
 def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:
@@ -123,22 +123,22 @@ def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int)
     for name, value in (("index", index), ("logits", logits), ("labels", labels)):
         if not isinstance(value, Tensor):
             raise InputError(
-                f"observe(index, logits, labels): {name} must be a tensor, not"
+                f"observe(index, logits, labels): {name} must be a tensor, got"
                 f" {type(value).__name__}"
             )
     if logits.dim() != 2 or logits.shape[1] != num_classes:
         raise InputError(
-            f"logits must be (batch, {num_classes}), a column per class, not {tuple(logits.shape)}"
+            f"logits must be (batch, {num_classes}), a column per class, got {tuple(logits.shape)}"
         )
     if not index.shape == labels.shape == logits.shape[:1]:
         raise InputError(
-            "index and labels must be one number per example:"
-            f" {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
-            " (a collate_fn must not leave out, repeat or mix examples)"
+            "index and labels must have one number per example:"
+            f" got {tuple(index.shape)} and {tuple(labels.shape)} for {len(logits)} rows of logits"
+            " (does your collate_fn leave out, repeat or mix examples?)"
         )
     if labels.is_floating_point():
         kind = str(labels.dtype).removeprefix("torch.")
-        raise InputError(f"labels must be the numbers of classes, as int64, not {kind}")
+        raise InputError(f"labels must be class numbers as int64, got {kind}")
     if labels.device.type != "cpu" or not labels.numel():
         return
     low, high = (bound.item() for bound in labels.aminmax())

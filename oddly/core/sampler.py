@@ -17,11 +17,11 @@ from oddly.errors import InputError
 class KeepSampler(Sampler[int]):
     """Sampler over the kept indices of N examples; `len` is exact, also after pruning.
 
-    Under torch.distributed each rank gets its share of the same order; the first few indices are
-    repeated where the ranks would else get unequal numbers (unequal loops would hang).
-    `refill` keeps an epoch as long as it was: what is kept comes round again, in a new order.
-    Where `batch_size` is given, a pruned epoch does not end with a batch of one, which batch norm
-    refuses: one example is left out of it. With `drop_last`, it has at least one whole batch.
+    Under torch.distributed each rank gets its share of the same order. The first few indices are
+    repeated if ranks would otherwise get different numbers (unequal loops would hang).
+    `refill` keeps epochs as long as before: kept examples are repeated in a new order.
+    With `batch_size`, a pruned epoch does not end with a batch of one, which batch norm rejects:
+    that example is left out. With `drop_last`, it has at least one whole batch.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class KeepSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_examples < 1:
-            raise InputError("there are no examples to draw from")
+            raise InputError("the dataset is empty")
         ranks = count_ranks()
         self.rank = rank if rank is not None else (dist.get_rank() if ranks > 1 else 0)
         self.world_size = world_size if world_size is not None else ranks
@@ -47,19 +47,19 @@ class KeepSampler(Sampler[int]):
         self._keep: Tensor | None = None  # None: all of them
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """The epoch whose order comes next; `start` skips what a broken-off epoch had yielded."""
+        """Set the epoch to draw next; `start` skips what an interrupted epoch had yielded."""
         self.epoch, self.start = epoch, start
 
     def set_keep(self, keep: Tensor) -> None:
         """Yield only the indices where `keep` (N,) is True."""
         if keep.dtype != torch.bool or keep.shape != (self.num_examples,):
             raise InputError(
-                f"keep must be a boolean mask of {self.num_examples}, not {keep.dtype}"
+                f"keep must be a boolean mask of {self.num_examples}, got {keep.dtype}"
                 f" {tuple(keep.shape)}"
             )
         num_kept = int(keep.count_nonzero())  # sum() would widen the mask to 8 bytes each
         if not num_kept:
-            raise InputError("keep is False everywhere: nothing would be left to train on")
+            raise InputError("keep is False everywhere, so nothing is left to train on")
         self.num_kept = num_kept
         # The mask, not the indices: a byte per example rather than eight, and no second copy.
         self._keep = None if num_kept == self.num_examples else keep.cpu()

@@ -202,6 +202,6 @@ def check_observed(examples: Tensor, sentinels: Tensor) -> None:
     if not len(sentinels):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
     if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
-        raise InputError(f"scores lie beyond {HUGE:g}: the model's outputs are broken")
+        raise InputError(f"scores are beyond {HUGE:g}: check the model's outputs")
     if not len(examples):
         raise InputError("no example was observed, or the model's outputs are NaN")

@@ -32,33 +32,33 @@ class Verdict:
     losses: Tensor  # (N,) cross-entropy of the given label
     labels: Tensor  # (N,) given labels as observed; -1 where never seen
     threshold: float
-    """Scores from here on go."""
+    """Examples with this score or more are removed."""
     percentile: float
     epoch: int
-    """Finished epochs when it was made (the paper's E)."""
+    """Number of finished epochs when it was made (the paper's E)."""
     counterfactual: Counterfactual
     """The scores of examples with random labels."""
     noise_rate: tuple[float, float, float] | None = None
-    """Estimated share of wrong labels, with a lower and an upper figure; from sentinels only."""
+    """Estimated share of wrong labels, lower bound, upper bound; from sentinels only."""
     rivals: Tensor | None = None  # (N,) the class that speaks most against the label
     spared_classes: tuple[int, ...] = ()
-    """Classes kept whole: too small to judge, or the threshold would have emptied them."""
+    """Classes kept whole: too small to judge, or they would have been emptied."""
     target_precision: float | None = None
-    """What share of the removed was to be wrong, where somebody asked for one."""
+    """The share of the removed that should be wrong, if one was asked for."""
     one_way: tuple[tuple[int, int], ...] = ()
-    """Pairs of label and rival that were confused by a rule (`one_way.find_one_way`)."""
+    """Pairs of label and rival that are systematically confused (`one_way.find_one_way`)."""
     called: tuple[tuple[int, int], ...] = ()
-    """Such pairs where it happened to some classes only (`called.find_called`)."""
+    """The same if only some classes are affected (`called.find_called`)."""
     readmitted: int = 0
-    """How many were removed at first and taken back (`readmit`)."""
+    """Number of examples first removed and then kept again (`readmit`)."""
     contrast: float | None = None
-    """How far wrong and right labels lay apart (`learnt.contrast`); from sentinels only."""
+    """How well wrong and right labels are separated (`learnt.contrast`); from sentinels only."""
     contrast_needed: float | None = None
-    """From where on it is believed (`learnt.contrast_needed`)."""
+    """The contrast needed to trust the verdict (`learnt.contrast_needed`)."""
 
     @property
     def hardly_learnt(self) -> bool:
-        """Whether planted labels looked so much like others that the network cannot judge any."""
+        """Whether planted labels looked so much like others that the verdict is unreliable."""
         if self.contrast is None or self.contrast_needed is None:
             return False
         return self.contrast < self.contrast_needed
@@ -71,17 +71,19 @@ class Verdict:
 
     @property
     def removed_fraction(self) -> float:
+        """Share of removed examples, 0..1."""
         return self.num_removed / len(self.keep)
 
     @property
     def num_removed(self) -> int:
+        """Number of removed examples."""
         return len(self.keep) - int(self.keep.count_nonzero())  # sum() would widen the mask
 
     @property
     def num_spared(self) -> int:
-        """Examples as suspicious as those that went, in classes that would have been emptied.
+        """Examples as suspicious as the removed ones, in classes that would have been emptied.
 
-        Classes too small to judge are not among them: nothing follows from these.
+        Classes too small to judge do not count.
         """
         if not self.spared_classes:
             return 0
@@ -100,9 +102,9 @@ class Verdict:
 
     @property
     def percentiles(self) -> Tensor:
-        """How much of the counterfactual lies below each score (N,), 0 to 100.
+        """The percentage of the counterfactual that lies below each score (N,).
 
-        NaN where nothing was seen, and for pairs confused by a rule: their scores were raised, so
+        NaN if never seen, and for systematically confused pairs: their scores were raised, so
         they say nothing about random labels.
         """
         found = self.counterfactual.percentile_of(self.scores)
@@ -113,11 +115,11 @@ class Verdict:
         return found
 
     def readmit(self, index: Tensor, logits: Tensor) -> Verdict:
-        """Weigh in what the network says of removed ones of `index` (M,) now; some come back.
+        """Update with what the network now says about `index` (M,); some are kept again.
 
-        It has not trained on them since, so that is news: a tenth of how far the best other class
-        of `logits` (M, K) lies above the label is added to the score. Those that fall below the
-        threshold are kept again.
+        It has not trained on removed examples since, so that is new evidence: a tenth of how far
+        the best other class in `logits` (M, K) lies above the label is added to the score. Examples
+        that fall below the threshold are kept again.
         """
         removed = ~self.keep[index.cpu()]
         index, logits = index.cpu()[removed], logits.cpu()[removed]
@@ -131,7 +133,7 @@ class Verdict:
         return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + back)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per example; `score` is larger for more suspicious ones."""
+        """One row per example; a higher `score` is more suspicious."""
         import pandas as pd
 
         rivals = {} if self.rivals is None else {"rival_label": self.rivals.numpy()}
@@ -152,38 +154,39 @@ class Verdict:
         return "\n".join([self.tell_removed(), *self.cautions()])
 
     def __repr__(self) -> str:
-        return self.tell_removed() + (", not to be trusted" if self.tell_doubt() else "")
+        return self.tell_removed() + (", unreliable" if self.tell_doubt() else "")
 
     def tell_removed(self) -> str:
+        """The verdict in one line."""
         return (
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
-            f" (aim: percentile {self.percentile:g}, {self.counterfactual.source})"
+            f" (percentile {self.percentile:g}, {self.counterfactual.source})"
         )
 
     def cautions(self, class_names: Sequence[str] | None = None) -> list[str]:
-        """What whoever trained should hear of, in a sentence each."""
+        """Warnings about the verdict, one sentence each."""
         doubt = self.tell_doubt() or self.tell_out_of_reach()
         return [told for told in (self.tell_by_rule(class_names), doubt) if told]
 
     def tell_by_rule(self, class_names: Sequence[str] | None = None) -> str | None:
-        """That labels went wrong by a rule, with classes by their names or numbers."""
+        """Which labels are systematically wrong, with class names or numbers; None if none."""
         pairs = self.one_way or self.called
         names = class_names or range(1 + max(map(max, pairs), default=-1))
         named = [(names[label], names[rival]) for label, rival in pairs]
         return tell_one_way(named) if self.one_way else tell_called(named)
 
     def tell_doubt(self) -> str | None:
-        """Why not to trust it, and what to do; None where there is no doubt, or nothing it hits."""
+        """Why not to trust the verdict and what to do; None if there is no such reason."""
         if self.one_way:
             return None  # it has learnt the rule: that is why right and wrong lie close together
         if self.hardly_learnt and (self.num_removed or (self.contrast or 0) < LEARNT):
             return self._tell_hardly_learnt()
         if self.num_spared > max(self._num_condemned + self.readmitted, FEW * len(self.keep)):
             return (
-                f"{self.num_spared:,} more labels look as wrong as the {self.num_removed:,} that"
-                " go, and stay because hardly anything would be left of their classes: the network"
-                " has learnt too little of these, so this verdict is not to be trusted; train"
+                f"{self.num_spared:,} more labels look as wrong as the {self.num_removed:,}"
+                " removed, and are kept only because their classes would be almost emptied: the"
+                " network has learnt too little about these, so do not trust this verdict; train"
                 " longer, or with a network that suits the images"
             )
         if self.counterfactual.source != "sentinels":
@@ -194,33 +197,33 @@ class Verdict:
         go, advice = "nothing is removed", ""
         if self.num_removed:  # more than a few, at times, and mostly right ones
             share = f"{100 * self.removed_fraction:.1f} %"
-            go = f"many of the {self.num_removed:,} that go ({share}) may be right"
+            go = f"many of the {self.num_removed:,} removed ({share}) may be right"
             advice = "look before you remove anything, "
         found = max(self.contrast or 0.0, 0.0)  # of a handful it may be anything
         return (
-            f"the network has hardly learnt, or has memorised already (contrast {found:.2f},"
-            f" {self.contrast_needed:.2f} is needed), so this verdict is not to be trusted, and"
-            f" {go}: {advice}prune at another epoch, train longer, or with a network that suits"
+            f"the network has hardly learnt, or has already memorised (contrast {found:.2f},"
+            f" {self.contrast_needed:.2f} needed), so do not trust this verdict:"
+            f" {go}; {advice}prune at another epoch, train longer, or with a network that suits"
             " the images"
         )
 
     def tell_out_of_reach(self) -> str | None:
-        """That nothing is removed for want of precision."""
+        """That nothing is removed because `target_precision` is out of reach, if so."""
         if self.target_precision is None or self.readmitted or self.spared_classes:
             return None
         if self.num_removed or bool((self.scores >= self.threshold).any()):
             return None  # somebody keeps what is suspected
         return (
-            f"nothing is removed: at no cut {100 * self.target_precision:g} % of the removed are"
-            " expected to be wrong; lower target_precision, or leave it out"
+            f"nothing is removed: no cut is expected to reach a precision of"
+            f" {100 * self.target_precision:g} %; lower target_precision, or leave it out"
         )
 
     def tell_readmitted(self) -> str:
         back = count(self.readmitted, "example")
-        return f"{back} readmitted so far, {self.num_removed:,} stay removed"
+        return f"{back} readmitted so far, {self.num_removed:,} still removed"
 
     def summary(self) -> dict[str, Any]:
-        """In plain values, under the names that a run's summary.json has for them."""
+        """Plain values with the names they have in a run's summary.json."""
         rates = self.noise_rate
         return {
             "threshold": self.threshold,
@@ -234,7 +237,7 @@ class Verdict:
         }
 
     def origin(self) -> dict[str, Any]:
-        """Where the threshold came from, as a run's counterfactual.json has it."""
+        """Where the threshold came from, as in a run's counterfactual.json."""
         found = {"percentile": self.percentile, "threshold": self.threshold, "epoch": self.epoch}
         return {**self.counterfactual.summary(), **found}
 

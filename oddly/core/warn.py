@@ -13,8 +13,8 @@ MISSED = 0.4  # of the examples: then an epoch was no whole one (drop_last may l
 def warn_unclosed(observed: int, examples: int) -> None:
     """Tell a training loop that never says when an epoch ends: no verdict would ever come."""
     warnings.warn(
-        f"{observed:,} observations of {examples:,} examples and no end of an epoch: call"
-        " denoiser.end_epoch(model) after each, or there will be no verdict",
+        f"{observed:,} observations of {examples:,} examples without the end of an epoch: call"
+        " denoiser.end_epoch(model) after each epoch, or there will be no verdict",
         stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
     )
 
@@ -23,7 +23,7 @@ def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
     """Tell a training loop that goes on with examples that were removed."""
     if not bool(keep[index.cpu().long()].all()):
         warnings.warn(
-            "removed examples still come out of your loader: give it sampler=denoiser.sampler,"
+            "your loader still yields removed examples: pass it sampler=denoiser.sampler,"
             " or leave out denoiser.verdict.removed yourself",
             stacklevel=4,  # the caller of observe(), beyond torch.no_grad()
         )
@@ -35,7 +35,7 @@ def warn_unseen(seen: Tensor) -> None:
     if unseen > MISSED * len(seen):
         warnings.warn(
             f"{unseen:,} of {len(seen):,} examples were not observed in the first epoch: call"
-            " observe for every batch of the loader, then end_epoch, and let nobody share out its"
-            " batches a second time (accelerate must not prepare it)",
+            " observe for every batch of the loader, then end_epoch, and do not shard the loader a"
+            " second time (with accelerate, do not prepare it)",
             stacklevel=3,  # the caller of end_epoch()
         )

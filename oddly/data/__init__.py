@@ -45,7 +45,7 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
         return DATASETS[source](options)
     if source == "cifar10n":  # "did you mean cifar100n?" would mislead
         choices = ", ".join(name for name in DATASETS if name.startswith("cifar10n:"))
-        raise InputError(f"cifar10n has several sets of labels; choose one of {choices}")
+        raise InputError(f"cifar10n has several sets of labels; choose one: {choices}")
     path = Path(os.path.expanduser(source))
     if source and os.path.isdir(path):  # unlike Path.is_dir, false for a name too long to exist
         load = load_huggingface if is_huggingface(path) else load_image_folder
@@ -55,7 +55,7 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
     if "/" in source or source.startswith((".", "~")) or path.suffix.lower() in SUFFIXES:
         raise InputError(f"{shown(source)}: no such file or folder")
     unknown = unknown_name("dataset", shown(source), DATASETS)
-    raise InputError(f"{unknown} (nor is there a file or folder of that name)")
+    raise InputError(f"{unknown} (and no such file or folder exists)")
 
 
 def _load_file(path: Path, options: DataOptions) -> LabelledData:
@@ -63,7 +63,7 @@ def _load_file(path: Path, options: DataOptions) -> LabelledData:
         return load_huggingface(path, options)
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
-            f"{shown(str(path))} is neither a folder of images nor a {' or '.join(SUFFIXES)} table"
+            f"{shown(str(path))} is neither an image folder nor a {' or '.join(SUFFIXES)} table"
         )
     return load_table(path, options)
 

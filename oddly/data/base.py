@@ -29,17 +29,17 @@ class Augment:
     """Random changes of a training image, applied to whole batches on the training device."""
 
     pad: int = 0
-    """Pad each side by so many pixels, of zeros, then crop back at a random place."""
+    """Pad each side with this many pixels of zeros, then crop back at a random place."""
     flip: bool = False
     """Mirror left to right half of the time."""
     crop: int = 0
-    """Side of what is cut out: at random in training, the centre in testing; 0: the whole image."""
+    """Side of the crop: random in training, the centre in testing; 0: the whole image."""
     area: tuple[float, float] | None = None
-    """With `crop`: cut out this share of the area, of random shape, and resize it to the crop."""
+    """With `crop`: take this share of the area, with a random shape, and resize it to the crop."""
     cutout: int = 0
-    """Side of a square at a random place that is set to the mean; 0: none."""
+    """Side of a square at a random place to set to the mean; 0: none."""
     reflect: bool = False
-    """With `pad`: beyond its edge an image goes on mirrored, not as zeros."""
+    """With `pad`: pad with the mirror image instead of zeros."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Split:
     images: Tensor | Dataset[Tensor]
     """uint8 (N, C, H, W) in memory, or a map-style dataset that decodes one (C, H, W) at a time.
 
-    Floating point (N, D) are features: inputs that are taken as they are.
+    Floating point (N, D) are features: inputs used as they are.
     """
     labels: Tensor
     """int64 (N,)"""
     ids: Sequence[str]
-    """A stable name per example; for images the path relative to the data root, with slashes."""
+    """A stable name per example; for images, the path relative to the data root, with slashes."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -80,7 +80,7 @@ class LabelledData:
     train: Split
     test: Split | None
     true_labels: Tensor | None
-    """int64 (N,) for the training split where known; for scoring only, no method sees it."""
+    """int64 (N,) for the training split, if known; for scoring only, no method sees them."""
     image_shape: tuple[int, int, int]
     """(C, H, W) of every image once decoded; (D, 1, 1) for features."""
     mean: tuple[float, ...]
@@ -93,20 +93,20 @@ class LabelledData:
     notes: Sequence[str] = field(default_factory=tuple)
     """Lines the user should read (skipped files, classes without examples)."""
     closed: Mapping[str, str] = field(default_factory=dict)
-    """Folders below the source that could not be read and are left out, each with the reason."""
+    """Folders in the source that could not be read and are left out, with the reason."""
     unread: Sequence[str] = ()
     """Ids of images that could not be read and are left out; a table of labels may name them."""
     decided: Tensor | None = None
-    """bool (N,): given labels of the training split that a person vouches for; no suspects."""
+    """bool (N,): given labels of the training split confirmed by a person; never suspects."""
     pictures: Tensor | None = None
-    """int64 (N,): which picture, where it occurs under different labels; -1: any other."""
+    """int64 (N,): number of the picture if it occurs with different labels, else -1."""
 
     def with_given_labels(self, labels: Tensor) -> LabelledData:
-        """The same data under other given labels."""
+        """The same data with other given labels."""
         return replace(self, train=replace(self.train, labels=labels))
 
     def take(self, places: Tensor) -> LabelledData:
-        """The data with these training examples alone, in this order."""
+        """The data with only these training examples, in this order."""
         truth = None if self.true_labels is None else self.true_labels[places]
         return replace(
             self,
@@ -125,26 +125,26 @@ class LabelledData:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """What a loader may be told; each loader takes what concerns it."""
+    """Options of the loaders; each loader uses those that concern it."""
 
     data_dir: Path | None = None
-    """Where the official folders lie (cifar-10-batches-py/ …)."""
+    """Folder that holds the official datasets (cifar-10-batches-py/ …)."""
     image_size: int = 32
-    """Side of the square every image file is resized and cropped to."""
+    """Side of the square to resize and crop image files to."""
     download: bool = False
-    """Fetch an official dataset that is missing."""
+    """Download an official dataset if it is missing."""
     skip_unreadable: bool = False
-    """Leave unreadable images out instead of stopping."""
+    """Leave out unreadable images instead of stopping."""
     memory_limit: int = 2**31
-    """Bytes of decoded images that may be held; above it files are decoded again each epoch."""
+    """Bytes of decoded images to hold in memory; beyond it, files are decoded each epoch."""
     pool_splits: bool = False
-    """Take train, val and test together: every label is to be judged, none to be tested on."""
+    """Use train, val and test together: judge every label, test on none."""
     decode: bool = True
-    """False: image files are listed but not read; who asks for one learns whether it can be."""
+    """False: list image files without reading them."""
     from_scratch: bool = True
-    """False: what trains on the images knows others already."""
+    """False: the network has been pretrained on other images."""
     progress: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
-    """Told (done, total) while image files are being read."""
+    """Called with (done, total) while image files are read."""
 
 
 def find_folder(name: str, options: DataOptions) -> Path:
@@ -176,13 +176,13 @@ def check_data(data: LabelledData) -> None:
             continue
         where = f"{data.name}, {name}"
         if split.labels.dtype != torch.int64:
-            raise InputError(f"{where}: labels are {split.labels.dtype}; make them torch.int64")
+            raise InputError(f"{where}: labels must be torch.int64, got {split.labels.dtype}")
         check_labels(split.labels, len(data.class_names), where)
         sizes = (len(split.images), len(split.labels), len(split.ids))  # type: ignore[arg-type]
         if len(set(sizes)) > 1:
             raise InputError(f"{where}: {sizes[0]} images, {sizes[1]} labels and {sizes[2]} ids")
         if len(set(split.ids)) < len(split):
-            raise InputError(f"{where}: two examples have the same id; each needs its own")
+            raise InputError(f"{where}: two examples have the same id; ids must be unique")
         _check_images(split.images, where)
     if data.true_labels is not None and len(data.true_labels) != len(data.train):
         raise InputError(
@@ -199,6 +199,6 @@ def _check_images(images: Tensor | Dataset[Tensor], where: str) -> None:
         images.is_floating_point() and images.dim() == 2
     ):
         raise InputError(
-            f"{where}: images are {images.dtype} {shape}; give torch.uint8 (N, C, H, W), or"
-            " features as floats (N, D)"
+            f"{where}: images must be torch.uint8 (N, C, H, W), or features as floats (N, D);"
+            f" got {images.dtype} {shape}"
         )

@@ -117,7 +117,7 @@ def _download(official: _Official, folder: Path) -> None:
         datasets = importlib.import_module("torchvision.datasets")
     except ImportError:
         raise InputError(
-            "--download needs torchvision: pip install timm torchvision; or unpack the official"
+            "--download needs torchvision (pip install timm torchvision); or unpack the official"
             f" archive into {folder.parent}"
         ) from None
     fetch = {"cifar10": datasets.CIFAR10, "cifar100": datasets.CIFAR100}[official.name]
@@ -125,7 +125,7 @@ def _download(official: _Official, folder: Path) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fetch(str(folder.parent), download=True)
     except (OSError, RuntimeError, EOFError) as error:  # no network, full disk, broken archive
-        raise InputError(f"{official.name} could not be downloaded: {first_line(error)}") from None
+        raise InputError(f"could not download {official.name}: {first_line(error)}") from None
 
 
 def _is_sound(file: Path, md5: str) -> bool:
@@ -144,13 +144,13 @@ def _read(folder: Path, file: tuple[str, str]) -> Mapping[str, Any]:
     except OSError as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise InputError(
-            f"{path} {reason}; use --download to fetch it, or --data-dir to say where"
-            f" {folder.name}/ lies"
+            f"{path} {reason}; use --download to get it, or --data-dir for the folder that"
+            f" contains {folder.name}/"
         ) from None
     if _md5(content) != file[1]:
         raise InputError(
-            f"{path} is corrupt ({len(content):,} bytes, its md5 is not the published one);"
-            " use --download to fetch it again, or --data-dir to name another copy"
+            f"{path} is corrupt ({len(content):,} bytes, wrong md5);"
+            " use --download to get it again, or --data-dir for another copy"
         )
     loaded = _CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
     return {key.decode("ascii"): value for key, value in loaded.items()}

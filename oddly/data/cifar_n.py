@@ -54,7 +54,7 @@ def load_cifar_n(name: str, options: DataOptions) -> LabelledData:
     data = wanted.load_images(options)
     official = data.train.labels
     if clean is not None and not torch.equal(clean, official):
-        raise InputError(f"{file}: clean_label is not the official order of labels")
+        raise InputError(f"{file}: clean_label does not match the official labels")
     if len(given) != len(official):
         raise InputError(f"{file}: {len(given):,} labels for {len(official):,} images")
     check_labels(given, len(data.class_names), str(file))
@@ -62,7 +62,7 @@ def load_cifar_n(name: str, options: DataOptions) -> LabelledData:
     if agreement < LEAST_AGREEMENT:
         raise InputError(
             f"{file}: only {agreement:.0%} of the labels agree with the official ones;"
-            " are they in the order of another copy?"
+            " are they in a different order?"
         )
     return replace(data.with_given_labels(given), name=name)
 
@@ -75,10 +75,10 @@ def _find(wanted: _HumanLabels, root: Path, name: str) -> Path:
     for table in tables:
         if wanted.npz_key in _read_npz(table):
             return table
-    seen = f" (found {first_few([table.name for table in tables])}, without it)" if tables else ""
+    seen = f" (not in {first_few([table.name for table in tables])})" if tables else ""
     raise InputError(
-        f"{name} needs its label file: looked in {root} for {wanted.pt_file} and for"
-        f" {wanted.npz_pattern} with the key '{wanted.npz_key}'{seen}; use --data-dir to say where"
+        f"no label file for {name}: looked in {root} for {wanted.pt_file} and for"
+        f" {wanted.npz_pattern} with the key '{wanted.npz_key}'{seen}; set --data-dir to its folder"
     )
 
 
@@ -89,7 +89,7 @@ def _read(file: Path, wanted: _HumanLabels) -> tuple[Tensor, Tensor | None]:
     content = _read_pt(file)
     missing = [key for key in (wanted.pt_key, "clean_label") if key not in content]
     if missing:
-        raise InputError(f"{file} has no '{missing[0]}'; it has {first_few(sorted(content))}")
+        raise InputError(f"{file} has no '{missing[0]}', only {first_few(sorted(content))}")
     given, clean = (_as_labels(content[key], file, key) for key in (wanted.pt_key, "clean_label"))
     return given, clean
 
@@ -125,7 +125,7 @@ def _read_pt(file: Path) -> Mapping[str, Any]:
     except Exception as error:  # a broken pickle can break anywhere
         raise InputError(f"{file} cannot be read safely: {first_line(error)}") from None
     if not isinstance(content, dict):
-        raise InputError(f"{file} holds no dict of label arrays")
+        raise InputError(f"{file} is not a dict of label arrays")
     return content
 
 
@@ -133,5 +133,5 @@ def _as_labels(values: Any, file: Path, key: str) -> Tensor:
     """A flat tensor of int64, whatever integers the file has."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"{file}: '{key}' is no flat array of integers")
+        raise InputError(f"{file}: '{key}' is not a flat array of integers")
     return torch.from_numpy(array.astype(np.int64))

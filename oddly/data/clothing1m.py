@@ -26,7 +26,7 @@ def load_clothing1m(setting: str, options: DataOptions) -> LabelledData:
     names = [line.strip() for line in read_lines(root / "category_names_eng.txt", WHAT)]
     names = [name for name in names if name]
     if len(names) < 2:
-        raise InputError(f"{root / 'category_names_eng.txt'} names no classes")
+        raise InputError(f"{root / 'category_names_eng.txt'} contains no class names")
     train = read_keys(root, f"{setting}_train", setting, len(names))
     test = read_keys(root, "clean_test", "clean", len(names))
     # Pretrained networks are fine-tuned with plain crops: no random areas.

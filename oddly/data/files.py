@@ -62,7 +62,7 @@ def load_images(
 ) -> LabelledData:
     """Decode the listed training and test images and tell about those that cannot be."""
     if options.image_size < 1:
-        raise InputError(f"image size {options.image_size} must be at least 1")
+        raise InputError(f"image size must be at least 1, got {options.image_size}")
     train, test = splits
     bad: list[Unread] = []
     if options.decode:
@@ -96,9 +96,9 @@ def about_size(images: Tensor | Dataset[Tensor], size: int, from_scratch: bool) 
     side = short_side(images)
     if side is None or side < SHRUNK * size:
         return []
-    note = f"images of {side:,} px are brought to {size} px (--image-size)"
+    note = f"resizing images of {side:,} px to {size} px (--image-size)"
     if from_scratch and len(images) < MANY:
-        note += "; for a few thousand photos oddly clean judges better"
+        note += "; for a few thousand photos, oddly clean works better"
     return [note]
 
 
@@ -197,7 +197,7 @@ def none_readable(name: str, bad: Sequence[Unread], what: str = "image") -> Inpu
     why = _first_reasons(bad)
     if len({reason for _, reason in bad}) == 1:
         why = f"{bad[0][1]} ({first_few([id for id, _ in bad], NAMED)})"
-    return InputError(f"{name}: none of its {count(len(bad), what)} can be read: {why}")
+    return InputError(f"{name}: none of the {count(len(bad), what)} can be read: {why}")
 
 
 def _first_reasons(bad: Sequence[Unread]) -> str:
@@ -214,7 +214,7 @@ def leave_out(told: str, skip: bool) -> str:
 def _about_classes(class_names: Sequence[str], train: Split) -> list[str]:
     counts = torch.bincount(train.labels, minlength=len(class_names)).tolist()
     empty = [name for name, number in zip(class_names, counts, strict=True) if not number]
-    return [f"classes without a readable training image: {first_few(empty)}"] if empty else []
+    return [f"classes with no readable training image: {first_few(empty)}"] if empty else []
 
 
 def measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -84,7 +84,7 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
     )
     assert train is not None
     if unused := [name for name in splits if name not in used]:
-        notes.append(f"splits not used: {first_few(unused)}; oddly train --pool-splits takes all")
+        notes.append(f"splits not used: {first_few(unused)}; oddly train --pool-splits uses all")
     if len(parts["train"]) > 1:
         notes.append(f"judged together: {first_few(parts['train'])}")
     real = Path(os.path.realpath(folder))
@@ -111,7 +111,9 @@ def _read_parquet(folder: Path) -> dict[str, _Table]:
         try:
             table = pa.concat_tables(tables)
         except pa.ArrowException:
-            raise InputError(f"{shown(str(folder))}: its {split} files differ in columns") from None
+            raise InputError(
+                f"{shown(str(folder))}: {split} files have different columns"
+            ) from None
         splits[split] = _Table(table, _names_in_schema(tables[0].schema))
     return splits
 
@@ -139,7 +141,7 @@ def _read_saved(folder: Path) -> dict[str, _Table]:
         import datasets
     except ModuleNotFoundError:
         raise InputError(
-            f'{shown(str(folder))} was saved by the package datasets: pip install "oddly[datasets]"'
+            f'{shown(str(folder))} needs the package datasets: pip install "oddly[datasets]"'
         ) from None
     try:
         loaded = datasets.load_from_disk(str(folder))
@@ -164,7 +166,7 @@ def _sort_splits(folder: Path, splits: Mapping[str, _Table], pool: bool) -> dict
     for name in splits:
         parts.setdefault(SPLIT_NAMES.get(name.lower(), "other"), []).append(name)
     if "train" not in parts:
-        raise InputError(f"{shown(str(folder))} has no split train; it has {first_few([*splits])}")
+        raise InputError(f"{shown(str(folder))} has no split train, only {first_few([*splits])}")
     return {"train": parts["train"], "test": parts.get("test") or parts.get("val") or []}
 
 
@@ -180,7 +182,7 @@ def _find_columns(folder: Path, split: _Table) -> tuple[str, str]:
     for kind, found in (("image", image), ("label", label)):
         if found is None:
             raise InputError(
-                f"{shown(str(folder))} has no column {kind}; it has"
+                f"{shown(str(folder))} has no column {kind}; its columns are"
                 f" {first_few(split.table.column_names)}"
             )
     assert image is not None and label is not None
@@ -201,7 +203,7 @@ def _leave_unlabelled_out(
     if not bare or len(bare) == len(splits):
         return dict(splits), []
     rest = {name: split for name, split in splits.items() if name not in bare}
-    return rest, [f"splits without labels left out: {first_few(bare)}"]
+    return rest, [f"left out splits without labels: {first_few(bare)}"]
 
 
 def _is_unlabelled(table: Any, label: str) -> bool:
@@ -224,7 +226,7 @@ def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
     empty = [i for i, value in enumerate(values) if _is_no_label(value)]
     if empty:
         raise InputError(
-            f"{shown(str(folder))}: {count(len(empty), 'row')} without a label, the first is row"
+            f"{shown(str(folder))}: {count(len(empty), 'row')} without a label, first row"
             f" {empty[0] + 1}"
         )
     if pa.types.is_floating(kind) and all(value.is_integer() for value in values):
@@ -243,7 +245,7 @@ def _class_names(
         raise InputError(f"{shown(str(folder))} has no rows")
     if len(present) < 2:
         only = first_few(sorted(present))
-        raise InputError(f"{shown(str(folder))} has one class only ({only}), two are needed")
+        raise InputError(f"{shown(str(folder))} has only one class ({only}); two are needed")
     names = next(iter(splits.values())).names.get(label) or sorted(present, key=natural)
     return [storable(str(name)) for name in names]
 
@@ -262,7 +264,7 @@ def _join(
     unknown = sorted(set(given) - set(index), key=natural)
     if unknown:
         raise InputError(
-            f"{shown(str(folder))}: classes that its train split has not: {first_few(unknown)}"
+            f"{shown(str(folder))}: classes not in the train split: {first_few(unknown)}"
         )
     columns = [chunk for split in splits.values() for chunk in split.table[image].chunks]
     column = pa.chunked_array(columns)

@@ -17,7 +17,7 @@ from oddly.data.listing import natural, storable
 from oddly.errors import InputError, count, first_few, shown
 from oddly.layout import SPLIT_NAMES
 
-NO_VAL = "val is not used, for there is a test split; oddly train --pool-splits takes all"
+NO_VAL = "val is not used because there is a test split; oddly train --pool-splits uses all"
 
 
 def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
@@ -25,7 +25,7 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
     tree = _scan(os.path.realpath(root))
     closed = _about_closed(tree, options.skip_unreadable)
     if not tree.images:
-        raise InputError(f"{shown(str(root))} holds no images{_hint(tree)}")
+        raise InputError(f"{shown(str(root))} contains no images{_hint(tree)}")
     notes = [*closed, *_about_scan(tree)]
     parts = _find_splits(str(root), tree, notes)
     if parts is None:
@@ -133,11 +133,11 @@ def _find_splits(root: str, tree: _Tree, notes: list[str]) -> dict[str, list[str
         return None
     if "train" not in kinds:
         raise InputError(
-            f"{shown(root)} has {first_few(sorted(splits))} but no images in train/; add it, or"
-            " name a folder whose sub-folders are the classes"
+            f"{shown(root)} has {first_few(sorted(splits))} but no images in train/; add train/, or"
+            " give a folder whose sub-folders are the classes"
         )
     if others:
-        notes.append(f"folders beside train/ left out: {first_few(others)}")
+        notes.append(f"left out folders next to train/: {first_few(others)}")
     parts: dict[str, list[str]] = {}
     for name, kind in splits.items():
         parts.setdefault(kind, []).extend(by_folder[name])
@@ -160,15 +160,15 @@ def _about_level(root: str, images: Sequence[str]) -> list[str]:
     if len(shared) < 2 or any("" in each for each in inside.values()):
         return []
     folders = sorted(inside, key=natural)
-    all_hold = f"all hold {first_few(shared, 3)}"
+    all_hold = f"all contain {first_few(shared, 3)}"
     if any(name.lower() in SPLIT_NAMES for name in folders):
         raise InputError(
-            f"{shown(root)}: {first_few(folders, 3)} {all_hold}: call the one to train on train/,"
-            " others val/ or test/, or name one of them"
+            f"{shown(root)}: {first_few(folders, 3)} {all_hold}; rename the one to train on to"
+            " train/ and others to val/ or test/, or give one of them"
         )
     return [
-        f"taken for the classes: {first_few(folders, 3)}, which {all_hold}; if those are the"
-        " classes, give one of the folders above them, or a table of path and label"
+        f"using {first_few(folders, 3)} as classes, but they {all_hold}; if those are the"
+        " classes, give one of their parent folders, or a table of path and label"
     ]
 
 
@@ -196,11 +196,11 @@ def _class_names(root: str, train: Sequence[str], depth: int) -> list[str]:
     found = {_class_of(path, depth) for path in train} - {None}
     names = sorted((name for name in found if name is not None), key=natural)
     if not names:
-        raise InputError(f"{where} holds images but no class folders; put each class in its own")
+        raise InputError(f"{where} has images but no class folders; put each class in its own")
     if len(names) == 1:
         below = {path.split("/")[depth + 1] for path in train if path.count("/") > depth + 1}
         hint = f"; did you mean {where}/{shown(names[0])}?" if len(below) > 1 else ""
-        raise InputError(f"{where} has one class only ({shown(names[0])}), two are needed{hint}")
+        raise InputError(f"{where} has only one class ({shown(names[0])}); two are needed{hint}")
     return names
 
 
@@ -211,8 +211,8 @@ def _label(root: str, paths: Sequence[str], class_names: Sequence[str], depth: i
     unknown = sorted({name for _, name in named} - set(index), key=natural)
     if unknown:
         raise InputError(
-            f"{shown(root)}: {named[0][0].split('/')[0]}/ has classes that train/ has no images"
-            f" of: {first_few(unknown)}"
+            f"{shown(root)}: {named[0][0].split('/')[0]}/ has classes without images in train/:"
+            f" {first_few(unknown)}"
         )
     return FileList([path for path, _ in named], [index[name] for _, name in named])
 
@@ -231,7 +231,7 @@ def _about_scan(tree: _Tree) -> list[str]:
     notes = []
     if tree.links:
         notes.append(
-            f"{count(len(tree.links), 'link')} leading outside the folder (or in a circle) ignored:"
+            f"ignored {count(len(tree.links), 'link')} pointing outside the folder or in a circle:"
             f" {first_few(sorted(tree.links))}"
         )
     if tree.others:
@@ -256,7 +256,7 @@ def _about_left_out(
     loose = [path for path in tree.images if _class_of(path, depth) is None]
     if loose:
         notes.append(
-            f"{count(len(loose), 'image')} outside class folders left out: {first_few(loose)}"
+            f"left out {count(len(loose), 'image')} outside class folders: {first_few(loose)}"
         )
     parents = {path.split("/")[0] for path in train} if depth else {""}
     empty = [
@@ -267,7 +267,7 @@ def _about_left_out(
         and _class_of(folder + "/", depth) not in class_names
     ]
     if empty:
-        notes.append(f"folders without images left out: {first_few(empty)}")
+        notes.append(f"left out folders without images: {first_few(empty)}")
     return notes
 
 

@@ -34,7 +34,7 @@ class ImageRows(ImageSource):
     def _file(self, path: str) -> str:
         place = os.path.join(self.root, path)
         if not os.path.isfile(place):
-            raise Unreadable("a path and no bytes, and no such file: embed the images")
+            raise Unreadable("only a path, and no such file; embed the images")
         return place
 
     def stamp(self, index: int) -> str:

@@ -31,10 +31,10 @@ def find_synsets(root: Path, split: str) -> list[str]:
         names = sorted(entry.name for entry in os.scandir(root / split) if entry.is_dir())
     except OSError:
         raise InputError(
-            f"{root / split} is missing; --data-dir says where imagenet/{split}/SYNSET/ lies"
+            f"{root / split} is missing; set --data-dir to the folder of imagenet/{split}/SYNSET/"
         ) from None
     if len(names) < 2:
-        raise InputError(f"{root / split} holds no class folders (n01440764/ …)")
+        raise InputError(f"{root / split} contains no class folders (n01440764/ …)")
     return names
 
 
@@ -48,5 +48,5 @@ def list_synsets(root: Path, split: str, synsets: Sequence[str]) -> FileList:
         paths += [f"{split}/{synset}/{name}" for name in found]
         labels += [k] * len(found)
     if not paths:
-        raise InputError(f"{root / split} holds no images")
+        raise InputError(f"{root / split} contains no images")
     return FileList(paths, labels)

@@ -59,19 +59,19 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
         raise InputError(f"{shown(str(file))} leaves one class only ({only}), two are needed")
     given = len({place for place, k in zip(places, classes, strict=True) if k != REMOVED})
     changed = int((labels != data.train.labels)[kept].sum())
-    note = f"{shown(file.name)}: {count(given, 'label')} given, {changed:,} of them new"
+    note = f"{shown(file.name)}: {count(given, 'label')} read, {changed:,} of them different"
     if len(kept) < len(labels):
         note += f"; {count(len(labels) - len(kept), 'example')} removed"
         data, labels = data.take(kept), labels[kept]
     if data.decided is not None and data.decided.any():
-        note += f"; {count(int(data.decided.sum()), 'label')} decided by a person, left alone"
+        note += f"; {count(int(data.decided.sum()), 'label')} set by a person, left unchanged"
     return replace(data.with_given_labels(labels), notes=(*data.notes, *choice, *notes, note))
 
 
 def check_table(option: str, file: Path) -> None:
     """Refuse what is not there, or no table."""
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
-        reason = f"is no {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
+        reason = f"is not a {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
         raise InputError(f"{option}: {shown(str(file))} {reason}")
 
 
@@ -81,7 +81,7 @@ def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool
     unknown = [value for value in said if value not in (*YES, *NO)]
     if unknown:
         raise InputError(
-            f"{shown(str(file))}: column remove says '{shown(unknown[0])}', neither yes nor no"
+            f"{shown(str(file))}: column remove must be yes or no, got '{shown(unknown[0])}'"
         )
     return [value in YES for value in said]
 
@@ -119,7 +119,7 @@ def _pass_over_gone(
         return columns, []
     gone = [name for name, found in zip(columns["id"], stay, strict=True) if not found]
     columns = {name: list(compress(values, stay)) for name, values in columns.items()}
-    return columns, [f"{shown(file.name)}: {_not_there(gone, len(stay))}; passed over"]
+    return columns, [f"{shown(file.name)}: {_not_there(gone, len(stay))}; ignored"]
 
 
 def _not_there(unknown: Sequence[str], total: int) -> str:
@@ -137,8 +137,8 @@ def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[i
     unknown = [name for name in ids if name not in index]
     if unknown:
         raise InputError(
-            f"{shown(str(file))}: {_not_there(unknown, len(ids))} (ids there look like"
-            f" {shown(known[0])}); take those rows out, or give the table of these data"
+            f"{shown(str(file))}: {_not_there(unknown, len(ids))} (its ids look like"
+            f" {shown(known[0])}); remove those rows, or use the table made for this data"
         )
     return [index[name] for name in ids]
 
@@ -162,9 +162,9 @@ def _find_classes(
     ]
     if unknown:
         known = (
-            f"neither the name of a class nor a number in 0..{len(class_names) - 1}"
+            f"neither a class name nor a number in 0..{len(class_names) - 1}"
             if by_number
-            else f"not the name of a class (these are {first_few(class_names)})"
+            else f"not a class name (classes: {first_few(class_names)})"
         )
         raise InputError(
             f"{shown(str(file))}: {count(len(unknown), 'label')} {known}: {first_few(unknown, 3)}"

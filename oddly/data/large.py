@@ -59,13 +59,13 @@ def _make_split(
     absent = {i for i, path in enumerate(files.paths) if not os.path.isfile(root / path)}
     if absent:
         told = (
-            f"{name}: {len(absent):,} of {count(len(files.paths), 'image')} are not there:"
+            f"{name}: {len(absent):,} of {count(len(files.paths), 'image')} missing:"
             f" {first_few([files.paths[i] for i in sorted(absent)], 3)}"
         )
         notes.append(leave_out(told, options.skip_unreadable))
     there = [i for i in range(len(files.paths)) if i not in absent]
     if not there:
-        raise InputError(f"{name}: none of its images is there, below {shown(str(root))}")
+        raise InputError(f"{name}: none of its images found in {shown(str(root))}")
     paths = [files.paths[i] for i in there]
     labels = torch.tensor([files.labels[i] for i in there], dtype=torch.int64)
     return Split(ImageFiles(str(root), paths, side), labels, paths)
@@ -80,7 +80,7 @@ def read_lines(path: Path, what: str) -> list[str]:
         raise InputError(f"{path} is not UTF-8 text") from None
     except OSError as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
-        raise InputError(f"{path} {reason}; --data-dir says where {what} lies") from None
+        raise InputError(f"{path} {reason}; set --data-dir to the folder of {what}") from None
 
 
 def read_labels(path: Path, what: str, num_classes: int) -> dict[str, int]:
@@ -93,7 +93,7 @@ def read_labels(path: Path, what: str, num_classes: int) -> dict[str, int]:
         label = int(text) if text.isdecimal() and len(text) < 10 else num_classes
         if not key or label >= num_classes:
             raise InputError(
-                f"{path}, line {number}: '{shown(line[:80])}' is not PATH LABEL with a label in"
+                f"{path}, line {number}: expected PATH LABEL, got '{shown(line[:80])}'; labels are"
                 f" 0..{num_classes - 1}"
             )
         labels[key] = label

@@ -71,7 +71,7 @@ def asymmetric_blocks(
     """
     if num_classes % 5:
         raise InputError(
-            f"noise asymmetric_blocks needs a number of classes divisible by 5, not {num_classes}"
+            f"noise asymmetric_blocks needs a multiple of 5 classes, got {num_classes}"
         )
     classes = torch.arange(num_classes)
     next_in_block = classes - classes % 5 + (classes + 1) % 5
@@ -120,7 +120,7 @@ def _choose(number: int, rate: float, generator: Generator) -> Tensor:
 
 def _need_two_classes(kind: str, num_classes: int) -> None:
     if num_classes < 2:
-        raise InputError(f"noise {kind} needs at least two classes, not {num_classes}")
+        raise InputError(f"noise {kind} needs at least two classes, got {num_classes}")
 
 
 def _chunks(chosen: Tensor, images: Tensor | Dataset[Tensor]) -> Sequence[Tensor]:
@@ -149,8 +149,8 @@ def _pixels(
 def _asymmetric_of(data: LabelledData, rate: float, generator: Generator) -> Tensor:
     if data.confused_with is None:
         raise InputError(
-            f"noise asymmetric needs to know which classes get confused, and {data.name} does not"
-            " say; use pair, or asymmetric_blocks"
+            f"noise asymmetric is not defined for {data.name}, which does not say which classes"
+            " get confused; use pair or asymmetric_blocks"
         )
     return asymmetric(data.train.labels, data.confused_with, rate, generator)
 
@@ -158,7 +158,7 @@ def _asymmetric_of(data: LabelledData, rate: float, generator: Generator) -> Ten
 def _instance_of(data: LabelledData, rate: float, generator: Generator) -> Tensor:
     train, classes = data.train, len(data.class_names)
     if train.holds_features:
-        raise InputError(f"noise instance needs images; {data.name} holds features")
+        raise InputError(f"noise instance needs images, but {data.name} contains features")
     return instance(train.labels, classes, rate, generator, train.images, data.mean, data.std)
 
 
@@ -186,7 +186,7 @@ def add_noise(data: LabelledData, kind: str, rate: float, generator: Generator) 
     if kind not in NOISES:
         raise unknown_name("noise", kind, NOISES)
     if not 0 <= rate <= 1:  # NaN fails this too
-        raise InputError(f"noise rate {rate} is outside 0..1")
+        raise InputError(f"noise must be within 0..1, got {rate}")
     truth = data.train.labels if data.true_labels is None else data.true_labels
     labels = NOISES[kind](data, rate, generator)
     if data.decided is not None:  # vouched for by a person: noise would make that a lie

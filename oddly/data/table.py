@@ -90,8 +90,8 @@ def _split_rows(
             kind = SPLIT_NAMES.get(splits[i].lower())
             if kind is None:
                 raise InputError(
-                    f"{shown(str(file))}: split '{shown(splits[i])}' in row {i + 1} is none of"
-                    " train, val, test"
+                    f"{shown(str(file))}: unknown split '{shown(splits[i])}' in row {i + 1}; use"
+                    " train, val or test"
                 )
             parts.setdefault(kind, []).append(i)
     if not parts.get("train"):
@@ -103,7 +103,7 @@ def _class_names(file: Path, labels: Sequence[str]) -> list[str]:
     names = sorted(set(labels), key=natural)
     if len(names) < 2:
         raise InputError(
-            f"{shown(str(file))} has one class only ({shown(names[0])}), two are needed"
+            f"{shown(str(file))} has only one class ({shown(names[0])}); two are needed"
         )
     return names
 
@@ -120,7 +120,7 @@ def _label(
     unknown = sorted({labels[i] for i in rows} - set(index), key=natural)
     if unknown:
         raise InputError(
-            f"{shown(str(file))}: the test rows have classes that no training row has:"
+            f"{shown(str(file))}: test rows have classes that no training row has:"
             f" {first_few(unknown)}"
         )
     return FileList([paths[i] for i in rows], [index[labels[i]] for i in rows])
@@ -131,11 +131,11 @@ def _about_repeats(paths: Sequence[str], labels: Sequence[str]) -> list[str]:
     if not repeats:
         return []
     many = count(repeats, "row")
-    note = f"{many} name{'s' * (repeats == 1)} a file listed before; their ids end in #2, #3, …"
+    note = f"{many} repeat{'s' * (repeats == 1)} a file; their ids end in #2, #3, …"
     pairs = Counter(path for path, _ in set(zip(paths, labels, strict=True)))
     if torn := [path for path in pairs if pairs[path] > 1]:
         note += (
-            f"; {count(len(torn), 'file')} under different labels, of which one at most is right:"
+            f"; {count(len(torn), 'file')} with different labels, at most one of them right:"
             f" {first_few(torn, 3)}"
         )
     return [note]

@@ -29,7 +29,7 @@ def load_webvision(mini: bool, options: DataOptions) -> LabelledData:
     lines = read_lines(root / "info/synsets.txt", what)
     synsets = [line.split()[0] for line in lines if line.strip()]
     if len(synsets) < 2:
-        raise InputError(f"{root / 'info/synsets.txt'} names no classes")
+        raise InputError(f"{root / 'info/synsets.txt'} contains no class names")
     train: dict[str, int] = {}
     for name in TRAIN_LISTS:
         train |= read_labels(root / "info" / name, what, len(synsets))

@@ -29,15 +29,15 @@ def train(
     watcher: Watcher | None = None,
     **options: Any,
 ) -> Run:
-    """Train on `data` and return the run folder as an object.
+    """Train on `data`, find its wrong labels and return the run.
 
         run = oddly.train("digits", noise=0.4, percentile=10)
         run.summary["test_accuracy"], run.verdicts.query("not keep")
 
-    `data`: a dataset's name, an image folder, a table, or a `LabelledData` of your own.
-    `options`: any field of `RunConfig`; any other name is a setting of the method.
-    `resume` goes on with the run in `out`, which knows its data and options by itself (but not a
-    `LabelledData`: give that again).
+    `data`: a dataset name, an image folder, a table, or your own `LabelledData`.
+    `options`: any field of `RunConfig`, or any setting of the method.
+    `resume` continues the run in `out`, which remembers its data and options (except a
+    `LabelledData`: pass that again).
     """
     own = None
     if isinstance(data, LabelledData):
@@ -53,7 +53,7 @@ def train(
         if (run := Run(folder)).is_done:
             return run
     elif name is None:
-        raise InputError("say what to train on: a dataset's name, an image folder or a table")
+        raise InputError("nothing to train on: give a dataset name, an image folder or a table")
     else:
         config = RunConfig.from_options(name, options)
         check_early(config)
@@ -65,9 +65,9 @@ def train(
 
 def check_resume(out: str | Path | None, overwrite: bool) -> Path:
     if out is None:
-        raise InputError("--resume needs --out: the folder of the run to go on with")
+        raise InputError("--resume needs --out, the folder of the run to continue")
     if overwrite:
-        raise InputError("--resume goes on with a run, --overwrite replaces it: choose one")
+        raise InputError("--resume and --overwrite cannot be used together")
     return Path(out)
 
 
@@ -78,8 +78,7 @@ def check_outside(folder: Path, data: str) -> None:
         return
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
         raise InputError(
-            f"{folder} would lie inside the images of {shown(data)}; pass --out with a folder"
-            " elsewhere"
+            f"{folder} is inside the images of {shown(data)}; choose an --out folder somewhere else"
         )
 
 

@@ -24,7 +24,7 @@ class CannotGoOn(InputError):
     """A run whose saved state is of no use."""
 
     def __init__(self, folder: Path, why: str) -> None:
-        super().__init__(f"{why}; start again with --overwrite")
+        super().__init__(f"{why}; start over with --overwrite")
         self.folder, self.why = folder, why
 
 
@@ -75,7 +75,7 @@ class Fork:
     def load(self) -> dict[str, Any]:
         state = load_checkpoint(self.trunk, milestone_path(self.trunk, self.epoch).name)
         if state is None:
-            raise InputError(f"{self.trunk} has kept no checkpoint of epoch {self.epoch}")
+            raise InputError(f"{self.trunk} has no checkpoint of epoch {self.epoch}")
         return state
 
     def copy_metrics(self, writer: RunWriter) -> None:

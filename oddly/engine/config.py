@@ -17,59 +17,59 @@ from oddly.methods import is_setting, settings_of
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One training run. `None` means: what suits the data (its recipe) or the device."""
+    """One training run. `None` means: chosen for the data (its recipe) or the device."""
 
     data: str
-    """A dataset's name, an image folder, or a CSV/Parquet table."""
+    """A dataset name, an image folder, or a CSV/Parquet table."""
     data_dir: str | None = None
-    """Where the official dataset folders lie."""
+    """Folder that holds the official datasets."""
     labels: str | None = None
-    """A table of id and label that replaces given labels."""
+    """A table of id and label; replaces the given labels of these ids."""
     image_size: int = 32
-    """Side in pixels that image files are brought to."""
+    """Side in pixels to resize image files to."""
     download: bool = False
-    """Fetch an official dataset that is missing."""
+    """Download an official dataset if it is missing."""
     skip_unreadable: bool = False
-    """Leave unreadable images out instead of stopping."""
+    """Leave out unreadable images instead of stopping."""
     pool_splits: bool = False
-    """Train on train, val and test together: every label is to be judged."""
+    """Train on train, val and test together, to judge every label."""
     flip: bool | None = None
-    """Mirror training images at random; None: as suits the data (image files: yes)."""
+    """Mirror training images at random; None: depends on the data (image files: yes)."""
     cutout: int = 0
-    """Side in pixels of a square of each training image that is blanked at random; 0: none."""
+    """Side in pixels of a square to blank at random in each training image; 0: none."""
     reflect: bool = False
-    """Where a training image is shifted, fill up with its mirror image instead of black."""
+    """Pad shifted training images with their mirror image instead of black."""
     mirror_test: bool = False
-    """Test with the mean of the logits of an image and its mirror image."""
+    """Test with the mean logits of each image and its mirror image."""
     noise: float = 0.0
     """Share of training labels to corrupt, 0..1."""
     noise_kind: str = "uniform"
     """How labels are corrupted."""
     trusted: int | str | None = None
-    """For methods that need trusted labels: how many to hold out, or a table of trusted ids."""
+    """For methods that need trusted labels: number to hold out, or a table of trusted ids."""
     hold_out: float = 0.0
-    """Share of the examples to test on, under their given labels; for data without a test set."""
+    """Share of examples to test on, with their given labels; for data without a test set."""
 
     method: str = "odd"
-    """How to train."""
+    """Name of the training method."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The method's own settings, by name."""
 
     model: str | None = None
     """wrn-D-K, resnet8, resnet9, resnet18, resnet20, whitened or a timm name."""
     backbone: str | None = None
-    """A timm network: frozen, and `model` trains on its features; or fine-tuned."""
+    """A timm network: frozen, with `model` trained on its features; or fine-tuned."""
     weights: str | None = None
-    """The backbone's or else the model's: packaged, pretrained or a file; None: new ones."""
+    """Weights of the backbone, or of the model: packaged, pretrained or a file; None: new ones."""
     fine_tune: bool = False
     """Train the whole backbone instead of a model on its features."""
     dropout: float = 0.0
-    """Dropout inside the network, where it has any."""
+    """Dropout rate, if the network has dropout."""
 
     epochs: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
-    """The schedule's highest value."""
+    """Peak learning rate."""
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float | None = None
@@ -78,27 +78,27 @@ class RunConfig:
     warmup: float = 0.0
     """Epochs over which the learning rate rises linearly from 0."""
     restart: int = 0
-    """Finished epochs after which the schedule, warm-up included, begins anew; 0: never."""
+    """Restart the schedule, including warm-up, after this many epochs; 0: never."""
 
     device: str = "auto"
     """auto, cpu, cuda or mps."""
     precision: str = "auto"
     """fp32 or bf16 (autocast); auto: bf16 on a GPU that has it."""
     compile: bool = False
-    """torch.compile with CUDA graphs: minutes saved on long GPU runs, one lost at the start."""
+    """torch.compile with CUDA graphs: saves minutes on long GPU runs, costs one at the start."""
     workers: int = 2
-    """Processes that decode images, where they do not fit in memory."""
+    """Processes that decode images that do not fit in memory."""
     test_every: int = 1
-    """Epochs from one test to the next; E and the last epoch are always tested."""
+    """Test every N epochs; E and the last epoch are always tested."""
 
     noise_seed: int = 0
-    """Which labels are corrupted, and how."""
+    """Seed for the label noise."""
     init_seed: int = 0
-    """The network's first weights."""
+    """Seed for the initial weights."""
     order_seed: int = 0
-    """Order, augmentation, dropout, counterfactual draws."""
+    """Seed for data order, augmentation, dropout and counterfactual draws."""
     tensorboard: bool = False
-    """Also write a TensorBoard log into the run folder."""
+    """Also write a TensorBoard log to the run folder."""
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -111,14 +111,14 @@ class RunConfig:
         _check_range("warmup", self.warmup, 0, self.epochs)
         if self.epochs and self.warmup > (most := shortest_cycle(self.epochs, self.restart)):
             raise InputError(
-                f"warmup {self.warmup:g} does not fit: with restart {self.restart} of {self.epochs}"
-                f" epochs the shorter cycle has {most:g}; take a warmup within 0..{most:g}"
+                f"warmup {self.warmup:g} is too long: with restart {self.restart} of {self.epochs}"
+                f" epochs the shorter cycle has {most:g}; use a warmup within 0..{most:g}"
             )
         if self.backbone is None and self.fine_tune:
-            raise InputError("fine_tune belongs to a backbone: name it too")
+            raise InputError("fine_tune needs a backbone")
         if self.backbone is None and self.weights == "packaged":
             raise InputError(
-                "weights packaged are a backbone's: name it too, --backbone tf_efficientnet_lite0"
+                "weights packaged needs a backbone: add --backbone tf_efficientnet_lite0"
             )
         of_images = {
             "cutout": self.cutout,
@@ -128,7 +128,7 @@ class RunConfig:
         }
         for name in (name for name, asked in of_images.items() if asked and self.frozen):
             # before minutes of embedding
-            raise InputError(f"{name} needs images; a frozen backbone's features are none")
+            raise InputError(f"{name} needs images and cannot be used with a frozen backbone")
 
     @property
     def frozen(self) -> bool:
@@ -219,7 +219,7 @@ def _check_type(name: str, value: Any, written: str) -> None:
     kinds = [kind for kind in written.split(" | ") if kind in TYPES]
     fits = any(isinstance(value, TYPES[kind]) for kind in kinds)
     if kinds and (not fits or (isinstance(value, bool) and "bool" not in kinds)):
-        raise InputError(f"{name} takes {written.replace(' | None', '')}, not {value!r}")
+        raise InputError(f"{name} must be {written.replace(' | None', '')}, got {value!r}")
 
 
 def _check_range(name: str, value: float | None, low: float, high: float | None) -> None:
@@ -227,6 +227,6 @@ def _check_range(name: str, value: float | None, low: float, high: float | None)
         return
     most = math.inf if high is None else high
     if not low <= value <= most or math.isinf(value):  # NaN fails the first
-        least = f"a finite number, at least {low:g}"
+        least = f"finite and at least {low:g}"
         limits = least if math.isinf(most) else f"within {low:g}..{most:.10g}"
-        raise InputError(f"{name} must be {limits}; it is {value:g}")
+        raise InputError(f"{name} must be {limits}, got {value:g}")

@@ -209,7 +209,7 @@ def as_source(split: Split, image_size: int) -> ImageSource:
         return split.images.resized(image_size)
     if not isinstance(split.images, Tensor) or split.images.shape[1] not in (1, 3):
         raise InputError(
-            "a frozen backbone looks at image files, or at images in memory of 1 or 3 channels"
+            "a frozen backbone needs image files, or images in memory with 1 or 3 channels"
         )
     return ImageTensor(split.images, image_size)
 

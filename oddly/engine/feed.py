@@ -131,15 +131,17 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
     of_images = {"cutout": how.cutout, "reflect": reflect, "mirror_test": config.mirror_test}
     asked = [name for name, is_asked in of_images.items() if is_asked]
     if asked and data.train.holds_features:
-        raise InputError(f"{asked[0]} needs images; {data.name} holds features")
+        raise InputError(f"{asked[0]} needs images, but {data.name} contains features")
     if config.reflect and not how.pad:
-        raise InputError(f"reflect needs images that are shifted; those of {data.name} are not")
+        raise InputError(f"reflect needs shifted images; those of {data.name} are not shifted")
     _, height, width = data.image_shape
     if how.cutout > min(height, width):
-        raise InputError(f"a cutout of {how.cutout} does not fit into {width} x {height} pixels")
+        raise InputError(
+            f"cutout {how.cutout} is larger than the images, {width} x {height} pixels"
+        )
     if config.mirror_test and not flip:
         raise InputError(
-            f"mirror_test is for training on mirrored images: {data.name} has flip off"
+            f"mirror_test needs training on mirrored images, but flip is off for {data.name}"
         )
     return replace(data, augment=how)
 
@@ -147,7 +149,7 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
 def check_cut(method: Method, features: bool) -> None:
     """Refuse to paste rectangles into what has none."""
     if features and getattr(method, "cut", False):
-        raise InputError("cut needs images; features have no rectangles to paste")
+        raise InputError("cut needs images and does not work on features")
 
 
 def _fits(images: Tensor, device: torch.device) -> bool:

@@ -31,7 +31,7 @@ from oddly.records import Run, RunWriter, check_free, environment, writing
 
 STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
 AUGMENT_SALT = 0xA06
-ADVICE = "try a smaller learning rate (the last good checkpoint, if any, is kept)"
+ADVICE = "try a lower learning rate (the last good checkpoint, if any, is kept)"
 
 
 def run_config(
@@ -212,7 +212,7 @@ def check_weights(model: nn.Module, epoch: int) -> None:
     """The last step's harm shows in no loss of this epoch, but would be saved."""
     sums = torch.stack([weight.sum() for weight in model.parameters()])  # NaN and infinity survive
     if not bool(sums.isfinite().all()):
-        raise InputError(f"weights became infinite at the end of epoch {epoch + 1}; {ADVICE}")
+        raise InputError(f"weights became infinite or NaN in epoch {epoch + 1}; {ADVICE}")
 
 
 def learning_rate(config: RunConfig, time: float) -> float:

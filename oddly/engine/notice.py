@@ -45,19 +45,19 @@ def tell_verdict(
     if too_many and not (ours and ours.tell_doubt()):  # else it was said just now
         advice = "train longer, or raise the percentile" if ours else "train longer"
         yield (
-            "more than half are removed: unless most labels are wrong, the network has learnt too"
-            f" little to tell; {advice}"
+            "more than half of the examples are removed: unless most labels are wrong, the network"
+            f" has learnt too little to judge; {advice}"
         )
     if verdict.spared_classes:
         spared = first_few([class_names[k] for k in verdict.spared_classes], NAMED)
-        yield f"classes kept whole, too small or else emptied: {spared}"
+        yield f"classes kept whole because they are small or would be emptied: {spared}"
     if ours and not too_many:
         found = hardest_hit(ours, len(class_names), pictures)
         if found:
             hit = first_few([f"{class_names[k]} ({n} of {of})" for k, n, of in found], NAMED)
             yield (
-                f"more than half are removed of {hit}: rare and hard classes are judged badly, look"
-                " at these first"
+                f"more than half are removed in {hit}: verdicts on rare and hard classes are"
+                " unreliable, so look at these first"
             )
 
 

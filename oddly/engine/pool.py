@@ -61,8 +61,8 @@ def _result(future: Future[Report]) -> Report:
         return future.result()
     except BrokenProcessPool:
         raise InputError(
-            "a training process was killed, perhaps for memory; what is stored stays: call again"
-            " with fewer --jobs"
+            "a training process was killed, perhaps out of memory; finished results are kept: run"
+            " again with fewer --jobs"
         ) from None
 
 

@@ -77,8 +77,8 @@ def _may_be_file(value: Any) -> bool:
 def _agree(folder: Path, name: str, begun_with: Any, asked: Any) -> None:
     if asked != begun_with:
         raise InputError(
-            f"{folder} was begun with {name} = {begun_with}, not {asked}; --resume cannot change"
-            " that: leave it out, or train into another --out"
+            f"{folder} was started with {name} = {begun_with}, not {asked}; --resume cannot change"
+            " it: remove the option, or train with another --out"
         )
 
 
@@ -101,8 +101,8 @@ def restore(parts: Parts, state: Mapping[str, Any], folder: Path) -> tuple[int, 
     if data != fingerprint(parts.data):
         raise CannotGoOn(
             folder,
-            f"{parts.data.name} is not what {folder} was begun with: examples or given labels"
-            " changed",
+            f"{parts.data.name} has changed since {folder} was started: other examples or given"
+            " labels",
         )
     with _same_version(folder):
         enter_stage(parts, finished)
@@ -125,6 +125,6 @@ def _same_version(folder: Path) -> Iterator[None]:
             raise  # the device's, not the file's
         raise CannotGoOn(
             folder,
-            f"the checkpoint in {folder} was written by another version of oddly and cannot be"
-            " continued",
+            f"cannot continue from the checkpoint in {folder}: it was written by another version of"
+            " oddly",
         ) from error

@@ -33,4 +33,4 @@ def schedule_factor(kind: str, time: float, epochs: float, warmup: float = 0.0) 
         return 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
     if kind == "step":
         return 0.1 ** ((progress >= 0.5) + (progress >= 0.75))
-    raise ValueError(f"no schedule is called '{kind}'")
+    raise ValueError(f"unknown schedule '{kind}'")

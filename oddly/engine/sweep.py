@@ -52,7 +52,7 @@ def _collect(
     for logits, _ in sweep(model, feed, bf16, order):
         rows = read(logits)
         if not done:  # made whole at once: joining parts in the end would need twice the memory
-            check_fits("a sweep over the examples keeps", len(order), rows.shape[1], rows.device)
+            check_fits("a pass over all examples stores", len(order), rows.shape[1], rows.device)
             table = rows.new_empty(len(order), rows.shape[1])
         table[done : done + len(rows)] = rows
         done += len(rows)

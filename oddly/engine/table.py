@@ -23,7 +23,7 @@ class TableMaker:
         self.notes: list[str] = []
 
     def make(self, columns: int) -> Tensor:
-        said = check_fits(f"{self.method} keeps", self.num_examples, columns, self.device)
+        said = check_fits(f"{self.method} stores", self.num_examples, columns, self.device)
         if 4 * self.num_examples * columns >= WORTH_SAYING:
             self.notes.append(said)
         return torch.zeros(self.num_examples, columns, device=self.device)
@@ -34,7 +34,7 @@ def check_fits(who: str, rows: int, columns: int, device: torch.device) -> str:
     needed, free = 4 * rows * columns, free_memory(device)
     said = f"{who} {rows:,} x {columns:,} numbers: {format_bytes(needed)}"
     if needed > SHARE * free:
-        raise InputError(f"{said} of memory on {device.type}, where {format_bytes(free)} are free")
+        raise InputError(f"{said}, but only {format_bytes(free)} are free on {device.type}")
     return said
 
 

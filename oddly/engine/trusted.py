@@ -44,9 +44,9 @@ def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledDat
         raise InputError(f"{asked}: {config.method} needs at least {FEWEST} trusted examples")
     rest = data.without(places)
     if not len(rest.train):
-        raise InputError("all examples are trusted: nothing is left to train on")
+        raise InputError("all examples are trusted, so nothing is left to train on")
     trusted = replace(data.train.take(places), labels=true_labels)
-    note = f"{len(places):,} trusted examples held out of the {len(data.train):,} to train on"
+    note = f"held out {len(places):,} trusted examples of the {len(data.train):,} to train on"
     smaller = replace(rest, notes=(*data.notes, note))
     return smaller, TrustedSplit(trusted, data.train.labels[places])
 
@@ -55,21 +55,21 @@ def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) ->
     """Indices of examples with known labels, every class as often as it can be."""
     if data.true_labels is None:
         raise InputError(
-            f"{config.method} needs trusted labels, and {data.name} has no true labels: give"
-            " --trusted FILE, a table of the ids you vouch for"
+            f"{config.method} needs trusted labels, but {data.name} has no true labels; pass"
+            " --trusted FILE, a table of ids whose labels you trust"
         )
     most = int(LARGEST_SHARE * len(data.train))
     if number is None:
         number = min(DEFAULT, most)
     if most < FEWEST:
         raise InputError(
-            f"{config.method} needs trusted labels, and a tenth of the {len(data.train)} training"
-            " examples is too few; give --trusted FILE, a table of the ids you vouch for"
+            f"{config.method} needs trusted labels, but a tenth of the {len(data.train)} training"
+            " examples is too few; pass --trusted FILE, a table of ids whose labels you trust"
         )
     if not FEWEST <= number <= most:
         raise InputError(
-            f"--trusted {number}: {data.name} can spare {FEWEST}..{most:,} of its"
-            f" {len(data.train):,} training examples (a tenth)"
+            f"--trusted must be within {FEWEST}..{most:,} for {data.name}, a tenth of its"
+            f" {len(data.train):,} training examples; got {number}"
         )
     generator = torch.Generator().manual_seed(config.noise_seed + SALT)
     shuffled = torch.randperm(len(data.train), generator=generator)

@@ -1,4 +1,4 @@
-"""How the loop tells somebody what it is doing; by default nobody listens."""
+"""Hooks to follow training; by default they do nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Stopped(Exception):
-    """The watcher asked for a stop; everything up to here is saved."""
+    """The watcher asked to stop; everything so far is saved."""
 
     def __init__(self, epoch: int) -> None:
         super().__init__(f"stopped after epoch {epoch}")
@@ -22,10 +22,10 @@ class Watcher:
         """Something the user should read."""
 
     def reading(self, done: int, total: int) -> None:
-        """So many image files have been read."""
+        """`done` of `total` image files have been read."""
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
-        """Training into `folder` starts, `finished` epochs are already done."""
+        """Training in `folder` starts; `finished` epochs are already done."""
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
         """Epoch `epoch` (from 1) starts."""
@@ -34,17 +34,17 @@ class Watcher:
         """One step is done."""
 
     def saved(self, epoch: int) -> None:
-        """A checkpoint is written: the run can go on after epoch `epoch`, whatever happens."""
+        """A checkpoint is written: the run can be continued after epoch `epoch`."""
 
     def should_stop(self, row: Mapping[str, Any]) -> bool:
-        """Whether to save and stop after this epoch (`Stopped` is raised); not asked mid-epoch."""
+        """Whether to save and stop after this epoch; if so, `Stopped` is raised."""
         return False
 
     def end_epoch(self, row: Mapping[str, Any]) -> None:
         """An epoch is done; `row` is its line in metrics.jsonl."""
 
     def end(self) -> None:
-        """Training is over, also when it failed."""
+        """Training is over, or has failed."""
 
 
 class UntilThen(Watcher):

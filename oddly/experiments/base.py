@@ -182,8 +182,7 @@ def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             names = first_few([run_name(job.config) for job in cell.jobs])
             raise InputError(
-                f"no number for '{cell.row}', '{cell.column}' can be read off {names}:"
-                f" {first_line(error)}"
+                f"cannot read '{cell.row}', '{cell.column}' from {names}: {first_line(error)}"
             ) from error
         filled.append(Filled(cell.row, cell.column, cell.paper, numbers))
     return filled

@@ -23,7 +23,7 @@ from oddly.errors import InputError
 def check_there(config: RunConfig, dataset: str) -> None:
     """Complain before the training, not after it, that there is nothing to try it on."""
     if dataset != "imagenet":
-        raise InputError(f"no further test set is called '{dataset}'")
+        raise InputError(f"unknown extra test set '{dataset}'")
     find_synsets(find_folder("imagenet", data_options(config)), "val")
 
 
@@ -51,7 +51,7 @@ def validation_set(options: DataOptions, class_names: Sequence[str], side: int) 
     places = {name: k for k, name in enumerate(class_names)}
     synsets = [name for name in find_synsets(root, "val") if name in places]
     if not synsets:
-        raise InputError(f"{root / 'val'} has none of the classes that were trained")
+        raise InputError(f"{root / 'val'} has none of the trained classes")
     files = list_synsets(root, "val", synsets)
     labels = torch.tensor([places[synsets[k]] for k in files.labels])
     return Split(ImageFiles(str(root), files.paths, side), labels, files.paths)

@@ -68,10 +68,10 @@ def refresh(page: Path, experiments: Mapping[str, Experiment], store: Store) -> 
     def table(match: re.Match[str]) -> str:
         name, fast = match[1], match[2]
         if name not in experiments:
-            raise InputError(f"{page}: no table or figure is called '{name}'")
+            raise InputError(f"{page}: unknown table or figure '{name}'")
         sizes, wanted = experiments[name].sizes, "fast" if fast else "full"
         if wanted not in sizes:
-            raise InputError(f"{page}: {name} has no size called '{wanted}'")
+            raise InputError(f"{page}: {name} has no size '{wanted}'")
         filled = fill(experiments[name].cells(sizes[wanted], SEEDS), store)
         body = markdown_table(experiments[name], filled)
         return f"<!-- {name}{fast or ''} -->\n{body}\n<!-- end -->"

@@ -94,7 +94,7 @@ class Store:
             if (folder / name).is_file():
                 result = self._load(folder / name)
                 if result.identity != identity(config):
-                    raise InputError(f"{folder / name} holds another run than its name says")
+                    raise InputError(f"{folder / name} contains a different run than its name says")
                 return result
         return None
 
@@ -146,7 +146,7 @@ class Store:
             except (ValueError, TypeError, RecursionError):
                 result = None
             if result is None or not all(isinstance(getattr(result, n), Mapping) for n in MAPPINGS):
-                raise InputError(f"{path} is no stored result; remove it")
+                raise InputError(f"{path} is not a stored result; remove it")
             self._read[path] = changed, result
         return self._read[path][1]
 

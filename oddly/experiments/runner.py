@@ -63,7 +63,7 @@ class Runner:
         while left:
             job = self.choose(left, begin_anyhow=not finished)
             if job is None:
-                self.tell(f"nothing more fits; next: {self.describe(left[0])}")
+                self.tell(f"out of time for another run; next: {self.describe(left[0])}")
                 break
             left.remove(job)
             if job.is_stored(self.store.find(job.config)):
@@ -72,13 +72,13 @@ class Runner:
             try:
                 self.train(job, forks - {0})
             except OutOfTime:
-                self.tell("the time given is over; called again, it goes on from here")
+                self.tell("out of time; run the same command again to continue from here")
                 break
             except FolderBusy:
-                self.tell("another process is training this, or the epochs that it grows on")
+                self.tell("skipped: another process is training this run or the one it builds on")
                 continue
             except CannotGoOn as error:
-                raise InputError(f"{error.why}; remove {error.folder} and call again") from None
+                raise InputError(f"{error.why}; remove {error.folder} and run again") from None
             finished.append(job)
         return finished
 
@@ -100,7 +100,7 @@ class Runner:
             return fitting
         if not begin_anyhow:
             return None
-        self.tell(f"nothing fits into {left / 60:.0f} min; begun: {self.describe(jobs[0])}")
+        self.tell(f"no run fits in {left / 60:.0f} min; starting {self.describe(jobs[0])}")
         return jobs[0]
 
     def describe(self, job: Job) -> str:
@@ -168,7 +168,7 @@ class Runner:
         new = {e for e in epochs if not stored or str(e) not in stored.snapshots}
         if looked := self.look(config, folder, new):
             path = self.store.save(config, Run(folder), looked)
-            self.tell(f"stored {path.name}, unfinished: its losses after epochs {sorted(looked)}")
+            self.tell(f"stored {path.name}, unfinished: losses after epochs {sorted(looked)}")
 
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
         """The folder of a trunk that has kept this milestone, trained up to there if need be."""

@@ -82,7 +82,7 @@ class Size:
         ours where it is fixed), any other setting of the method for our default alone.
         """
         if cells_own := sorted(options.keys() & CELLS_OWN):
-            raise InputError(f"--with cannot change {cells_own[0]}: every cell has its own")
+            raise InputError(f"--with cannot change {cells_own[0]}: each cell sets its own")
         chosen, settings = sort_options({k: _typed(k, text) for k, text in options.items()})
         defaults = {**self.default_settings, **settings}
         prune_after = settings.get("prune_after", self.prune_after)
@@ -91,7 +91,7 @@ class Size:
         merged = {**self.options, **chosen}
         if int(prune_after) > int(merged["epochs"]):  # told before a trunk is trained
             raise InputError(
-                f"E = {prune_after} lies beyond {merged['epochs']} epochs; add --with prune_after=N"
+                f"E = {prune_after} is beyond {merged['epochs']} epochs; add --with prune_after=N"
             )
         if "model" in chosen and "dropout" not in chosen:
             merged.pop("dropout", None)  # of this size's own network; others may have none
@@ -119,7 +119,7 @@ def _typed(name: str, text: str) -> Any:
     try:
         return PARSERS[kind](text)
     except (KeyError, ValueError):
-        raise InputError(f"{name} takes {kind}, not '{text}'") from None
+        raise InputError(f"{name} must be {kind}, got '{text}'") from None
 
 
 SMALL_TRAIN, SMALL_TEST = 1_000, 500

@@ -44,7 +44,7 @@ def look(
     """
     state = load_checkpoint(folder, milestone_path(folder, epoch).name)
     if state is None:
-        raise InputError(f"{folder} has kept no checkpoint of epoch {epoch}")
+        raise InputError(f"{folder} has no checkpoint of epoch {epoch}")
     network = _restore(state["model"], data, config, decisive)
     losses = state["method"]["denoiser"]["ledger"]["values"]
     drawn = Counterfactual.from_losses(_draw(network, data, config), "weights")

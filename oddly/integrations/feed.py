@@ -64,8 +64,8 @@ class Feed:
         if not isinstance(labels, Tensor) or labels.shape != index.shape:
             found = tuple(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
             raise InputError(
-                f"a batch of {len(index)} examples has labels {found}: keep class indices there,"
-                " one per example; make them one-hot or mix them in the training step"
+                f"a batch of {len(index)} examples has labels {found}, expected one class index per"
+                " example; convert to one-hot or mix labels in the training step instead"
             )
         self.observed = True
         self.denoiser.observe(index, logits, labels)
@@ -86,7 +86,7 @@ class Feed:
         path = folder / f"oddly_{rank}.pt"
         if not path.exists():
             saved = len(list(folder.glob("oddly_*.pt")))
-            reason = f"by {saved} processes: resume with as many" if saved else "by another Trainer"
+            reason = f"by {saved} processes; resume with as many" if saved else "by another Trainer"
             raise InputError(f"{path} is missing: the checkpoint was saved {reason}")
         self.load(torch.load(path, map_location="cpu", weights_only=True))
 
@@ -97,7 +97,7 @@ class Feed:
             self.done = 0
             verdict = self.denoiser.end_epoch(model) or verdict
         if verdict and (unseen := int(verdict.scores.isnan().sum())):
-            warn_user(f"{unseen} of {len(verdict.keep)} examples were never seen: they are kept")
+            warn_user(f"{unseen} of {len(verdict.keep)} examples were never seen and are kept")
         return verdict
 
     def conclude(self, model: nn.Module, stopped: bool) -> Verdict | None:
@@ -106,22 +106,22 @@ class Feed:
             return None
         if not stopped or not self.denoiser.epoch:
             warn_user(
-                "training ended before there was a verdict on the labels: say with epochs= how many"
-                " epochs it really takes, or with prune_after= when to judge"
+                "training ended before the verdict on the labels: set epochs= to the number of"
+                " epochs you train, or prune_after= to the epoch to judge after"
             )
             return None
         try:
             return self.denoiser.judge_now(model)
         except InputError as error:  # no reason to lose a finished training
-            warn_user(f"training was stopped before there was a verdict on the labels: {error}")
+            warn_user(f"training was stopped before the verdict on the labels: {error}")
             return None
 
     def judge_now(self, model: nn.Module) -> Verdict:
-        """The verdict, if need be by what was seen until training was broken off."""
+        """The verdict; if training was interrupted before E, from what was seen until then."""
         early = self.denoiser.verdict is None
         if early and count_ranks() > 1:  # the others may be gone: no waiting
             raise InputError(
-                "judge_now is for training in one process: with several, go on from a checkpoint"
+                "judge_now only works in a single process; with several, continue from a checkpoint"
             )
         verdict = self.denoiser.judge_now(model)
         for caution in verdict.cautions() if early else ():
@@ -136,10 +136,10 @@ class Feed:
         """
         if self.denoiser.verdict is not None or not self.observed:
             return
-        how = "go on from a checkpoint"
+        how = "continue from a checkpoint"
         if count_ranks() == 1:
-            how += f", or judge by what was seen with {call} (in a script catch {caught})"
-        warn_user(f"training was interrupted before there was a verdict on the labels: {how}")
+            how += f", or get a verdict now with {call} (in a script, catch {caught})"
+        warn_user(f"training was interrupted before the verdict on the labels: {how}")
 
     # To have these tells Lightning that an epoch broken off goes on where it was.
     def state_dict(self) -> dict[str, Any]:

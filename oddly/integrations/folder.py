@@ -24,16 +24,16 @@ def save_run(
     predictions: Tensor | Sequence[int] | None = None,
     overwrite: bool = False,
 ) -> Run:
-    """Write what `oddly report PATH` and `oddly review PATH` read.
+    """Write a run folder for `oddly report PATH` and `oddly review PATH`.
 
-    `ids` name the examples, in the dataset's order; where they are image files relative to the
-    folder `data`, the pages show them. `predictions` (N,) are the classes that your finished
-    network sees in the training images: the labels it suggests.
+    `ids` name the examples in the order of the dataset. If they are image files relative to the
+    folder `data`, the pages show them. `predictions` (N,) are the classes that your trained
+    network predicts for the training images: the labels it suggests.
     """
     if verdict is None:
         raise InputError(
-            "there is no verdict to save: training ended before E, where denoiser.judge_now(model)"
-            " gives one, or went on in other processes, as under ddp_spawn: save it there"
+            "no verdict to save: training ended before E (then call denoiser.judge_now(model)) or"
+            " ran in other processes, as with ddp_spawn (then save it there)"
         )
     _check_names(class_names)
     table = _tabulate(verdict, class_names, _check_ids(verdict, ids, data), predictions)
@@ -61,17 +61,17 @@ def _check_ids(
 ) -> Sequence[str]:
     if ids is None:
         if data is not None:
-            raise InputError("data alone does not name the images: pass ids, files relative to it")
+            raise InputError("data needs ids: pass the image files, relative to data, as ids")
         return [str(index) for index in range(len(verdict.keep))]
     names = [str(id) for id in ids]
     if len(names) != len(verdict.keep):
         raise InputError(f"{len(names)} ids for {len(verdict.keep)} examples")
     [(name, count)] = Counter(names).most_common(1)
     if count > 1:
-        raise InputError(f"ids must differ, but '{name}' is there {count} times")
+        raise InputError(f"ids must be unique, but '{name}' occurs {count} times")
     looks_like_file = bool(PurePath(names[0]).suffix)
     if data is None and looks_like_file:
-        raise InputError(f"'{names[0]}' looks like a file: pass data, the folder it lies in")
+        raise InputError(f"'{names[0]}' looks like a file: pass its folder as data")
     if data is not None:
         _check_folder(Path(data).expanduser(), names[0] if looks_like_file else None)
     return names
@@ -79,23 +79,23 @@ def _check_ids(
 
 def _check_folder(folder: Path, first: str | None) -> None:
     if not folder.exists():
-        raise InputError(f"{folder}: no such folder of images")
+        raise InputError(f"{folder}: no such folder")
     if first is not None and folder.is_dir() and not (folder / first).exists():
-        raise InputError(f"{folder / first}: no such image; ids are files relative to data")
+        raise InputError(f"{folder / first}: no such image; ids must be files relative to data")
 
 
 def _check_names(class_names: object) -> None:
     kind = type(class_names).__name__
     if isinstance(class_names, Mapping):
         raise InputError(
-            f"class_names must be the names in the classes' order, not a {kind}: of an id2label"
-            " its values, of a class_to_idx its keys, as a list"
+            f"class_names must be a list of names in class order, not a {kind}: use the values of"
+            " id2label, or the keys of class_to_idx"
         )
     if isinstance(class_names, str | Set) or not isinstance(class_names, Collection):
-        raise InputError(f"class_names must be a list of names, not of type {kind}")
+        raise InputError(f"class_names must be a list of names, got {kind}")
     for name, count in Counter(map(str, class_names)).most_common(1):
         if count > 1:
-            raise InputError(f"class names must differ, but '{name}' is there {count} times")
+            raise InputError(f"class names must be unique, but '{name}' occurs {count} times")
 
 
 def _create(path: Path, config: Mapping[str, Any], overwrite: bool) -> RunWriter:
@@ -136,10 +136,10 @@ def _check_classes(
     found = torch.as_tensor(classes).cpu()
     if found.shape != (len(ids),) or found.is_floating_point():
         raise InputError(
-            f"{kind} must be {len(ids)} class numbers, not {found.dtype} {tuple(found.shape)}"
+            f"{kind} must be {len(ids)} class numbers, got {found.dtype} {tuple(found.shape)}"
         )
     low, high = int(found.min()), int(found.max())
     if low < -1 or high >= len(names):
         outside = low if low < -1 else high
-        raise InputError(f"class {outside} among the {kind}, but {len(names)} class names")
+        raise InputError(f"{kind} contain class {outside}, but there are {len(names)} class names")
     return found

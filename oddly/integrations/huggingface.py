@@ -25,10 +25,10 @@ INDEX = "_oddly_index"  # an entry of the batch until its step begins
 
 
 class DenoisingTrainer(Trainer):
-    """A `Trainer` of classifiers that leaves wrong labels out after E; then see `verdict`.
+    """A `Trainer` for classifiers that finds wrong labels and drops them after E; see `verdict`.
 
-    For a Trainer of your own: `class Mine(DenoisingTrainer, YourTrainer)`. An epoch keeps its
-    length. `denoise` holds options of `oddly.denoise` and `oddly.Denoiser`, if you need any.
+    With your own Trainer: `class Mine(DenoisingTrainer, YourTrainer)`. Epochs keep their
+    length. `denoise` takes options of `oddly.denoise` and `oddly.Denoiser`.
     """
 
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
@@ -62,9 +62,9 @@ class DenoisingTrainer(Trainer):
             raise
 
     def judge_now(self) -> Verdict:
-        """The verdict; where training was interrupted before E, by what was seen until then."""
+        """The verdict; if training was interrupted before E, from what was seen until then."""
         if not self._oddly_feed:
-            raise InputError("there is nothing to judge by: train() was not called")
+            raise InputError("nothing to judge: train() was not called")
         return self._oddly_feed.judge_now(cast(nn.Module, self.model))
 
     def get_train_dataloader(self) -> DataLoader[Any]:
@@ -96,7 +96,7 @@ class DenoisingTrainer(Trainer):
         labels = inputs[find_label(inputs, self._oddly_labels)]
         found = super().compute_loss(model, inputs, True, *args, **more)
         if not isinstance(found, tuple) or len(found) != 2:
-            raise InputError("with return_outputs=True compute_loss must return (loss, outputs)")
+            raise InputError("compute_loss must return (loss, outputs) with return_outputs=True")
         loss, outputs = found
         logits = outputs["logits"] if isinstance(outputs, Mapping) else outputs[1]
         self._oddly_feed.observe(index, logits, labels)
@@ -105,7 +105,7 @@ class DenoisingTrainer(Trainer):
 
 def _enter(batch: Any, index: Tensor) -> Any:
     if not isinstance(batch, MutableMapping):
-        raise InputError(f"the data_collator must return a mapping, not {type(batch).__name__}")
+        raise InputError(f"the data_collator must return a mapping, got {type(batch).__name__}")
     batch[INDEX] = index
     return batch
 
@@ -156,6 +156,6 @@ class _Epochs(TrainerCallback):
     def _unreached(self, method: str) -> InputError:
         kind = type(self.trainer).__name__
         return InputError(
-            f"{method} of {kind} does not reach DenoisingTrainer's: derive {kind} from Trainer,"
+            f"{method} of {kind} does not call DenoisingTrainer's: derive {kind} from Trainer,"
             f" and use class Denoised(DenoisingTrainer, {kind})"
         )

@@ -30,12 +30,12 @@ INTERRUPTIONS = (KeyboardInterrupt, SIGTERMException)
 
 
 class Denoise(Callback):
-    """Finds wrong labels while Lightning trains, and leaves them out after E.
+    """Finds wrong labels while Lightning trains and drops them after E.
 
         trainer = Trainer(max_epochs=40, callbacks=[Denoise(num_classes=10)])
 
-    and in your `training_step` `return {"loss": loss, "logits": logits}`; batches stay as they are.
-    An epoch keeps its length. `options` are those of `oddly.denoise` and `oddly.Denoiser`.
+    Your `training_step` must `return {"loss": loss, "logits": logits}`; batches stay as they are.
+    Epochs keep their length. `options` are those of `oddly.denoise` and `oddly.Denoiser`.
     """
 
     def __init__(self, num_classes: int, **options: Any) -> None:
@@ -67,7 +67,9 @@ class Denoise(Callback):
             return  # a few batches, to debug, are no training to judge labels by
         self._left.unlink(missing_ok=True)
         if trainer.reload_dataloaders_every_n_epochs:
-            raise InputError("Denoise follows one loader: reload_dataloaders_every_n_epochs=0")
+            raise InputError(
+                "Denoise needs a single loader: set reload_dataloaders_every_n_epochs=0"
+            )
         # Lightning goes on where this Trainer's last fit ended, with an epoch's first batch.
         goes_on = self._feed and trainer.global_step
         self._saved = {**self._feed.save(), "done": 0} if self._feed and goes_on else {}
@@ -75,8 +77,8 @@ class Denoise(Callback):
         source = _find_source(trainer)
         if source is None:
             raise InputError(
-                "Denoise finds no way into this version of Lightning: use one from 2.5.3 to 2.6, or"
-                " oddly.denoise in a loop of your own"
+                "Denoise does not support this version of Lightning: use 2.5.3 to 2.6, or"
+                " oddly.denoise in your own loop"
             )
         request = type(source).dataloader
         source.dataloader = lambda: self._follow_or_refuse(trainer, request(source))
@@ -95,9 +97,9 @@ class Denoise(Callback):
         self.teardown(trainer, model, self._stage)
 
     def judge_now(self, model: nn.Module) -> Verdict:
-        """The verdict; where training was interrupted before E, by what was seen until then."""
+        """The verdict; if training was interrupted before E, from what was seen until then."""
         if not self._feed:
-            raise InputError("there is nothing to judge by: no fit was followed in this process")
+            raise InputError("nothing to judge: Denoise has followed no fit in this process")
         return self._feed.judge_now(model)
 
     def _follow_or_refuse(self, trainer: Any, loader: DataLoader[Any]) -> Any:
@@ -127,8 +129,8 @@ class Denoise(Callback):
             raise self._refused
         if self._active and trainer.global_step and not self._saved:
             raise InputError(
-                f"training goes on after step {trainer.global_step}, but what came before was saved"
-                " without Denoise: begin anew, or leave Denoise out"
+                f"training continues after step {trainer.global_step}, but the checkpoint was saved"
+                " without Denoise: start over, or remove Denoise"
             )
         self._finish(trainer.current_epoch, model)  # a checkpoint may lack an epoch's end
 

@@ -94,7 +94,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
         if setting in known:
             taken[setting] = _parse(setting, value, known[setting])
         elif is_setting(setting):
-            notes.append(f"{name} has no setting '{setting}': ignored")
+            notes.append(f"ignored setting '{setting}': {name} has no such setting")
         else:  # only what this method takes is worth suggesting
             raise unknown_name(f"setting of {name}", setting, known)
     method = METHODS[name](**taken)
@@ -109,9 +109,9 @@ def _check_numbers(name: str, method: Method) -> None:
             continue
         low, high = method.ranges.get(setting, (-math.inf, math.inf))
         if not low <= value <= high or math.isinf(value):
-            limits = f"at least {low:g}" if math.isfinite(low) else "a finite number"
+            limits = f"at least {low:g}" if math.isfinite(low) else "finite"
             limits = f"within {low:g}..{high:g}" if math.isfinite(high) else limits
-            raise InputError(f"{name}'s {setting} must be {limits}, not {value:g}")
+            raise InputError(f"{name}'s {setting} must be {limits}, got {value:g}")
 
 
 def _parse(setting: str, value: Any, kind: str) -> Any:
@@ -124,7 +124,7 @@ def _parse(setting: str, value: Any, kind: str) -> Any:
     try:
         return PARSERS[options[0]](value)
     except (KeyError, TypeError, ValueError):
-        raise InputError(f"setting '{setting}' takes {options[0]}, not '{value}'") from None
+        raise InputError(f"setting '{setting}' must be {options[0]}, got '{value}'") from None
 
 
 def _parse_bool(value: Any) -> bool:

@@ -47,8 +47,8 @@ class AUM(Method):
         examples, device = context.num_examples, context.device
         if examples < context.num_classes:
             raise InputError(
-                f"aum moves as many examples as a class has: {examples} of {context.num_classes}"
-                " classes are too few"
+                f"aum needs at least one example per class, got {examples} examples of"
+                f" {context.num_classes} classes"
             )
         self.classes = context.num_classes
         self.sums = torch.zeros(examples, device=device)

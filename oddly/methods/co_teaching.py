@@ -40,7 +40,7 @@ class CoTeaching(Method):
 
     def __post_init__(self) -> None:
         if self.noise_rate is not None and not 0 <= self.noise_rate < 1:
-            raise InputError(f"noise_rate must be at least 0 and below 1, not {self.noise_rate:g}")
+            raise InputError(f"noise_rate must be at least 0 and below 1, got {self.noise_rate:g}")
 
     def setup(self, context: Context) -> None:
         self.second = context.new_model()
@@ -81,10 +81,10 @@ class CoTeaching(Method):
             keep = torch.zeros_like(self.agreed).index_fill(
                 0, self.averages.argsort()[:number], True
             )
-            limit = " (the most that is estimated: give noise_rate)" * (
+            limit = " (the most that is estimated; set noise_rate for more)" * (
                 self.noise_rate is None and self.rate == MOST
             )
-            rule = f"among the {100 * self.rate:.1f} % of largest loss{limit}"
+            rule = f"among the {100 * self.rate:.1f} % with the highest loss{limit}"
             self.judgement = Judgement.by_mask(keep, self.averages, context.epoch, rule)
 
 

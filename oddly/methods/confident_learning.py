@@ -39,7 +39,7 @@ class ConfidentLearning(Method):
 
     def __post_init__(self) -> None:
         if self.folds < 2:
-            raise InputError(f"confident_learning needs at least 2 folds, not {self.folds}")
+            raise InputError(f"confident_learning needs at least 2 folds, got {self.folds}")
         if self.filter_by not in FILTERS:
             raise unknown_name("filter_by", self.filter_by, FILTERS)
 
@@ -53,7 +53,7 @@ class ConfidentLearning(Method):
     def setup(self, context: Context) -> None:
         import_cleanlab()  # now, not after k trainings
         if context.num_examples < self.folds:
-            raise InputError(f"{context.num_examples} examples do not make {self.folds} folds")
+            raise InputError(f"{context.num_examples} examples are too few for {self.folds} folds")
         self.out_of_sample = context.table(context.num_classes)
 
     def held_out(self, context: Context) -> Tensor:

@@ -50,8 +50,8 @@ class DMI(Method):
         self.informed = False
         if context.batch_size < 2 * context.num_classes:
             raise InputError(
-                f"dmi needs every class in every batch: {context.num_classes} classes in batches of"
-                f" {context.batch_size} make its determinant 0; raise --batch-size"
+                f"dmi needs every class in every batch, but has {context.num_classes} classes in"
+                f" batches of {context.batch_size}; raise --batch-size"
             )
 
     def begin_stage(self, context: Context) -> None:

@@ -25,7 +25,7 @@ class Dropout(Method):
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate < 1:
-            raise InputError(f"dropout's rate must be at least 0 and below 1, not {self.rate:g}")
+            raise InputError(f"dropout's rate must be at least 0 and below 1, got {self.rate:g}")
 
     def setup(self, context: Context) -> None:
         find_head(context.model, context.num_classes).register_forward_pre_hook(self._drop)

@@ -34,7 +34,7 @@ class ELR(Method):
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta < 1 or self.weight < 0:
-            raise InputError("elr's beta must lie within 0..1, and its weight not be negative")
+            raise InputError("elr's beta must be within 0..1 and its weight at least 0")
 
     def setup(self, context: Context) -> None:
         self.targets = context.table(context.num_classes)

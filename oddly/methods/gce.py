@@ -34,9 +34,9 @@ class GCE(Method):
 
     def __post_init__(self) -> None:
         if not 0 < self.q <= 1:
-            raise InputError(f"gce's q must be above 0 and at most 1, it is {self.q:g}")
+            raise InputError(f"gce's q must be above 0 and at most 1, got {self.q:g}")
         if not 0 < self.cut < 1:
-            raise InputError(f"gce's cut must be within 0..1, it is {self.cut:g}")
+            raise InputError(f"gce's cut must be within 0..1, got {self.cut:g}")
 
     def setup(self, context: Context) -> None:
         self.confidences = torch.ones(context.num_examples, device=context.device)

@@ -35,7 +35,7 @@ class Judgement:
     ) -> Judgement:
         """As the mask says; one that would leave nothing says nothing, and everything stays."""
         if not bool(keep.any()):
-            keep, rule = ~keep, f"{rule}; it would remove everything, so nothing goes"
+            keep, rule = ~keep, f"{rule}; it would remove everything, so nothing is removed"
         return cls(keep.detach().cpu(), scores.detach().float().cpu(), threshold, epoch, rule)
 
     @classmethod
@@ -58,7 +58,7 @@ class Judgement:
 
     def __str__(self) -> str:
         return (
-            f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples held for"
+            f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples look"
             f" mislabelled ({100 * self.removed_fraction:.1f} %): {self.rule}"
         )
 

@@ -43,7 +43,7 @@ class LossCorrection(Method):
         ):
             if getattr(self, name) not in known:
                 raise InputError(
-                    f"{name} must be {' or '.join(known)}, not '{getattr(self, name)}'"
+                    f"{name} must be {' or '.join(known)}, got '{getattr(self, name)}'"
                 )
 
     def stages(self, epochs: int) -> Sequence[Stage]:

@@ -34,7 +34,7 @@ class Luo(Method):
 
     def __post_init__(self) -> None:
         if self.penalty < 0 or not 0 <= self.ramp <= 1:
-            raise InputError("luo's penalty must not be negative, and its ramp lie within 0..1")
+            raise InputError("luo's penalty must be at least 0 and its ramp within 0..1")
 
     def setup(self, context: Context) -> None:
         self.begin_epoch(context)

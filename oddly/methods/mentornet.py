@@ -40,7 +40,7 @@ class MentorNet(Method):
 
     def __post_init__(self) -> None:
         if not 0 < self.percentile <= 100:
-            raise InputError(f"mentornet's percentile must be within 0..100, not {self.percentile}")
+            raise InputError(f"mentornet's percentile must be within 0..100, got {self.percentile}")
 
     def setup(self, context: Context) -> None:
         self.progress = 0.0

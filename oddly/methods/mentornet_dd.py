@@ -47,7 +47,7 @@ class LearntMentorNet(MentorNet):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.least_wrong <= 1 or not 0 < self.first_share <= 1:
-            raise InputError("mentornet_dd's least_wrong and first_share must lie within 0..1")
+            raise InputError("mentornet_dd's least_wrong and first_share must be within 0..1")
 
     def stages(self, epochs: int) -> Sequence[Stage]:
         first = max(1, round(self.first_share * epochs))

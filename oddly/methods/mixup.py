@@ -33,7 +33,7 @@ class Mixup(Method):
 
     def __post_init__(self) -> None:
         if self.alpha < 0:
-            raise InputError(f"mixup's alpha must not be negative, it is {self.alpha:g}")
+            raise InputError(f"mixup's alpha must be at least 0, got {self.alpha:g}")
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:
         share = self._draw_share()

@@ -30,35 +30,35 @@ PAPER_RULE = {
 class ODD(Method):
     """Train with `before` until epoch E, drop what looks random, train with `after` (Algorithm 1).
 
-    Departures from the paper, all undone by `PAPER_RULE`: the threshold comes from sentinels, a
-    few labels really replaced until E, rather than from the final layer's weights; margins,
-    averaged over epochs, are compared rather than the losses of one epoch; E is found by watching
-    when the network begins to memorise the sentinels; and some of the removed are taken back later.
+    Differences from the paper (`PAPER_RULE` undoes all): the threshold comes from sentinels, a
+    few labels that are replaced until E, not from the final layer's weights; margins averaged
+    over epochs are compared, not the losses of one epoch; E is found by watching when the
+    network begins to memorise the sentinels; and some removed examples are kept again later.
     """
 
     prune_after: int | None = None
-    """E in finished epochs; by default found from the sentinels (others: 3/8 of all epochs)."""
+    """Prune after epoch E; by default found from the sentinels (without: 3/8 of all epochs)."""
     percentile: float | None = None
-    """p: the counterfactual's percentile that is the threshold; larger removes less.
-    By default 10, and with sentinels 6 to 15, by what the noise looks like."""
+    """p, the percentile of the counterfactual to use as threshold; higher removes less.
+    Default: 10; with sentinels 6 to 15, chosen from the noise."""
     counterfactual: str | None = None
-    """Where the threshold comes from: `sentinels` (from 100 examples on), `weights` (the paper's)
-    or `wrong_label` (below)."""
+    """Where the threshold comes from: `sentinels` (default from 100 examples), `wrong_label`
+    (default for fewer) or `weights` (the paper's)."""
     statistic: str | None = None
-    """What is compared: an example's `last` value, or its `ema` over the epochs [ema]."""
+    """What to compare: an example's `last` value, or its `ema` over epochs (default)."""
     target_precision: float | None = None
-    """Cut where this share of the removed is expected to be wrong, instead of at a percentile."""
+    """Cut so that this share of the removed is expected to be wrong, instead of at a percentile."""
     draws: int = 20_000
-    """How many counterfactual losses are drawn."""
+    """Number of counterfactual losses to draw."""
     head: str | None = None
-    """Dotted name of the final linear layer, where it is not found by itself."""
+    """Dotted name of the final linear layer, if it is not found automatically."""
     strict: bool = False
-    """Stop when a class would be emptied, rather than keep it."""
+    """Stop if a class would be emptied, instead of keeping it."""
     rounds: int = 3
-    """The first prunes after E. Further ones, evenly spaced from there to the end, take back what
-    the network, not having trained on it since, rather agrees with. 1: the first alone (paper)."""
+    """Number of verdicts. The first prunes after E; the others, evenly spaced until the end, keep
+    examples again whose label fits the network that no longer trains on them. 1: the paper's."""
     retrain: bool = False
-    """When all is done, train a new network as long again on what was kept."""
+    """At the end, train a new network for as many epochs on what was kept."""
     before: Method = field(default_factory=ERM)
     after: Method = field(default_factory=ERM)
 
@@ -70,7 +70,7 @@ class ODD(Method):
 
     def setup(self, context: Context) -> None:
         if self.rounds < 1:
-            raise InputError(f"rounds must be at least 1, not {self.rounds}")
+            raise InputError(f"rounds must be at least 1, got {self.rounds}")
         usual = usual_counterfactual(context.num_examples, True, self.statistic)
         self.denoiser = Denoiser(
             context.num_examples,
@@ -193,14 +193,14 @@ class ODD(Method):
 
 @dataclass
 class ODDMixup(ODD):
-    """The paper's ODD + mixup: the plain loss until E, mixup on the kept set after."""
+    """The paper's ODD + mixup: the plain loss until E, then mixup on the kept examples."""
 
     alpha: float = 1.0
-    """mixup's Beta parameter after E (the paper does not state its own)."""
+    """Beta parameter of mixup after E (the paper does not state its value)."""
     cut: bool = False
     """CutMix instead of mixup."""
     smoothing: float = 0.0
-    """This share of every label is spread evenly over all classes, after E."""
+    """Label smoothing after E: share of each label to spread evenly over all classes."""
 
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {**ODD.ranges, **Mixup.ranges}
 

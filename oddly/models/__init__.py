@@ -37,7 +37,7 @@ def build_model(
 ) -> nn.Module:
     """A freshly initialised network for square images; ours win over timm's of the same name."""
     if not 0 <= dropout < 1:
-        raise InputError(f"dropout {dropout:g} is outside 0 … 1 (1 itself would drop everything)")
+        raise InputError(f"dropout must be at least 0 and below 1, got {dropout:g}")
     if name.startswith("timm:"):
         name = name.removeprefix("timm:")
         return create_timm_model(name, num_classes, in_channels, image_size, dropout)
@@ -46,7 +46,7 @@ def build_model(
         return WideResNet(depth, width, num_classes, in_channels, dropout)
     if name in MODELS:
         if dropout:
-            raise InputError(f"model '{name}' has no dropout; leave it at 0 or choose a wrn-D-K")
+            raise InputError(f"model '{name}' has no dropout; leave it at 0 or use a wrn-D-K")
         return MODELS[name](num_classes, in_channels)
     check_known(name)
     return create_timm_model(name, num_classes, in_channels, image_size, dropout)

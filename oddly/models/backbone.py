@@ -75,7 +75,7 @@ def _load(
 ) -> nn.Module:
     if weights == "packaged" and name != PACKAGED:
         raise InputError(
-            f"packaged weights are those of {PACKAGED}; for '{name}' use --weights FILE or"
+            f"packaged weights only exist for {PACKAGED}; for '{name}' use --weights FILE or"
             " pretrained"
         )
     network = create_timm_model(
@@ -111,14 +111,14 @@ def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
     missing = [name for name in wanted if name not in state]
     if missing:
         raise InputError(
-            f"weights {path}: {len(missing)} of {len(wanted)} tensors are missing, the first is"
+            f"weights {path}: {len(missing)} of {len(wanted)} tensors are missing, first"
             f" {missing[0]}; is it a state dict of this network?"
         )
     wrong = [name for name in wanted if state[name].shape != wanted[name].shape]
     if wrong:
         raise InputError(
-            f"weights {path}: {wrong[0]} has shape {tuple(state[wrong[0]].shape)}, the network's"
-            f" is {tuple(wanted[wrong[0]].shape)}"
+            f"weights {path}: {wrong[0]} has shape {tuple(state[wrong[0]].shape)}, but the network"
+            f" needs {tuple(wanted[wrong[0]].shape)}"
         )
     network.load_state_dict({**own, **{name: state[name] for name in wanted}})
 
@@ -129,5 +129,5 @@ def _count_features(network: nn.Module, image_size: int) -> int:
     features = network(torch.zeros(1, 3, image_size, image_size))
     if features.ndim != 2 or not features.numel():
         shape = "x".join(map(str, features.shape[1:]))
-        raise InputError(f"this network gives {shape} numbers per image, not one vector")
+        raise InputError(f"this network returns {shape} numbers per image, not one vector")
     return int(features.shape[1])

@@ -86,8 +86,8 @@ def _try_one_image(model: nn.Module, in_channels: int, image_size: int) -> None:
 
 def _unreachable(name: str, error: Exception) -> InputError:
     return InputError(
-        f"the pretrained weights of '{name}' cannot be fetched: {first_line(error)[:200]};"
-        " give a file with --weights FILE"
+        f"cannot download the pretrained weights of '{name}': {first_line(error)[:200]};"
+        " use --weights FILE instead"
     )
 
 

@@ -19,8 +19,8 @@ def load_weights(model: nn.Module, weights: str, name: str) -> None:
     missing = [k for k in own if k not in fitting]
     if not set(missing) <= final_layer(model):
         raise InputError(
-            f"weights {weights}: {len(missing)} of {len(own)} tensors of {name} are missing or of"
-            f" another shape, the first is {missing[0]}"
+            f"weights {weights}: {len(missing)} of {len(own)} tensors of {name} are missing or have"
+            f" another shape, first {missing[0]}"
         )
     model.load_state_dict({**own, **fitting})
 
@@ -49,7 +49,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
     """The tensors of a file by name, however a training script has wrapped them."""
     if not path.is_file():
         raise InputError(
-            f"weights {path}: no such file; or say pretrained (or packaged, of a backbone)"
+            f"weights {path}: no such file; use a file, pretrained, or packaged (backbones only)"
         )
     try:
         if path.suffix == ".safetensors":

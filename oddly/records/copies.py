@@ -53,7 +53,7 @@ def group_twins(run: Path, ids: Sequence[str]) -> NDArray[Any]:
 
 
 def _describe_others(copies: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """For each label where the same picture bears another one; of one picture, with its copies."""
+    """For each label of one picture, where a copy of it has another one."""
     by_label: dict[str, list[str]] = {}
     for id, label in copies:
         by_label.setdefault(label, []).append(id)
@@ -63,5 +63,5 @@ def _describe_others(copies: Sequence[tuple[str, str]]) -> dict[str, str]:
         other = first if label != first else later[0] if later else label
         others = len(copies) - len(own)
         more = f" and {others - 1:,} more" if others > 1 else ""
-        words[label] = f"Same picture, another label: {other} ({by_label[other][0]}){more}"
+        words[label] = f"Same picture with another label: {other} ({by_label[other][0]}){more}"
     return words

@@ -81,7 +81,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_bytes()))
     except (ValueError, TypeError):
-        raise InputError(f"{path}: not valid JSON; train again with --overwrite") from None
+        raise InputError(f"{path} is not valid JSON; train again with --overwrite") from None
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -105,8 +105,8 @@ def about_formulas(names: Iterable[str]) -> str | None:
     if not odd:
         return None
     return (
-        f"{count(len(odd), 'name')} begin{'s' * (len(odd) == 1)} with = + - or @, for instance"
-        f" {shown(odd[0])}: a spreadsheet may run that as a formula, so import the CSV as text"
+        f"{count(len(odd), 'name')} start{'s' * (len(odd) == 1)} with = + - or @, for example"
+        f" {shown(odd[0])}: a spreadsheet may run it as a formula, so import the CSV as text"
     )
 
 
@@ -150,7 +150,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         with pq.ParquetFile(path) as file:
             return file.read(columns)
     except (OSError, pa.ArrowException):
-        reason = "cannot be read (cut short or not Parquet)"
+        reason = "cannot be read (truncated or not Parquet)"
         raise InputError(f"{path}: {reason}; train again with --overwrite") from None
 
 

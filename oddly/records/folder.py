@@ -116,7 +116,7 @@ class RunWriter:
 
 
 class Run:
-    """A run folder, finished or still growing; each part is read when it is asked for."""
+    """A run folder, finished or not. Each part is read when you ask for it."""
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
@@ -140,57 +140,57 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """The run in a few numbers; empty until it is finished."""
+        """The main results; empty until the run is finished."""
         return self._read_if_there("summary.json") or {}
 
     @property
     def counterfactual(self) -> dict[str, Any] | None:
-        """None before the verdict, or for a method without one."""
+        """Where the threshold came from; None before the verdict, or if the method has none."""
         return self._read_if_there("counterfactual.json")
 
     @property
     def has_verdicts(self) -> bool:
-        """Whether the run has come to its verdicts yet."""
+        """Whether the verdicts are written yet."""
         return (self.path / "verdicts.parquet").exists()
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """One row per training example."""
         if not self.has_verdicts:
-            raise InputError(f"{self.path}: no verdicts yet; let the run go on (--resume)")
+            raise InputError(f"{self.path}: no verdicts yet; continue the run with --resume")
         return read_parquet(self.path / "verdicts.parquet")
 
     @cached_property
     def truth(self) -> pd.DataFrame | None:
-        """True labels, where they are known."""
+        """True labels, if known."""
         path = self.path / "truth.parquet"
         return read_parquet(path) if path.exists() else None
 
     @cached_property
     def thumbnails(self) -> dict[int, bytes]:
-        """Small pictures (WebP) of some examples, by index; none where only files hold them."""
+        """Small pictures (WebP) of some examples, by index; empty if the images are files."""
         path = self.path / "thumbnails.parquet"
         table = read_parquet(path) if path.exists() else pd.DataFrame({"index": [], "image": []})
         return dict(zip(table["index"].tolist(), table["image"], strict=True))
 
     @property
     def doubt(self) -> str | None:
-        """Why its verdict is not to be trusted, in one sentence; None where nothing is said."""
+        """Why not to trust the verdict, in one sentence; None if there is no such reason."""
         return self._sentence("doubt")
 
     @property
     def by_rule(self) -> str | None:
-        """That labels seem to have gone wrong by a rule; None where they do not."""
+        """Which labels seem systematically wrong, in one sentence; None if none do."""
         return self._sentence("by_rule")
 
     @property
     def notes(self) -> list[str]:
-        """What stands above everything else that is shown of the run."""
+        """Warnings to show first: `by_rule` and `doubt`, if set."""
         return [note for note in (self.by_rule, self.doubt) if note]
 
     @property
     def data_root(self) -> Path | None:
-        """The folder that the ids of image files start from; None where there is none (now)."""
+        """The folder that ids of image files are relative to; None if it does not exist."""
         path = self.find_path(str(self.config.get("data") or ""))
         if os.path.isfile(path):  # a table: paths are relative to its folder
             path = path.parent
@@ -198,18 +198,18 @@ class Run:
 
     @property
     def is_done(self) -> bool:
-        """Whether the run came to its end."""
+        """Whether the run is finished."""
         return (self.path / "done").exists()
 
     @property
     def test_accuracy(self) -> float | None:
-        """Percent, of the last epoch that was tested (not the best); None without a test set."""
+        """In percent, at the last epoch tested (not the best); None without a test set."""
         rows = [*self.metrics, self.summary]
         known = [row["test_accuracy"] for row in rows if row.get("test_accuracy") is not None]
         return float(known[-1]) if known else None
 
     def find_path(self, name: str) -> Path:
-        """A file or folder that the settings name, maybe relative to where the run was started."""
+        """A file or folder named in the settings; relative ones start where the run did."""
         said = self._read_if_there("environment.json") or {}
         return Path(str(said.get("folder") or "")) / os.path.expanduser(name)
 
@@ -229,7 +229,7 @@ class Run:
         if self.test_accuracy is not None:
             parts.append(f"test accuracy {self.test_accuracy:.2f} %")
         if self.doubt:
-            parts.append("not to be trusted (.doubt)")
+            parts.append("unreliable (.doubt)")
         return f"Run('{self.path}': {', '.join(parts)})"
 
 
@@ -248,11 +248,11 @@ def _check_run(path: Path) -> None:
     if version is None:
         reason = "not a run folder" if path.exists() else "no such folder"
         raise InputError(
-            f"{path}: {reason}; give the folder that 'oddly clean' or 'oddly train' wrote"
+            f"{path}: {reason}; expected a folder written by 'oddly clean' or 'oddly train'"
         )
     if version != FORMAT_VERSION:
-        reason = f"run format {version}, but this oddly reads format {FORMAT_VERSION}"
-        raise InputError(f"{path}: {reason}; use the oddly that wrote it, or train again")
+        reason = f"has run format {version}, but this version of oddly reads {FORMAT_VERSION}"
+        raise InputError(f"{path} {reason}; use the version that wrote it, or train again")
 
 
 def check_free(path: Path, overwrite: bool) -> None:
@@ -261,7 +261,7 @@ def check_free(path: Path, overwrite: bool) -> None:
         raise InputError(f"{path} is a file; choose another --out")
     present = [file for file in path.glob("*") if file.suffix != TEMPORARY and file.name != LOCK]
     if present and _find_format(path) is None:
-        raise InputError(f"{path} is not empty and holds no run; choose another --out")
+        raise InputError(f"{path} is not empty and not a run folder; choose another --out")
     if not present or overwrite:
         return
     # Of what: another folder of that name may be meant, whose run is not to be replaced.
@@ -269,9 +269,9 @@ def check_free(path: Path, overwrite: bool) -> None:
     of = f" of {shown(str(data))}" if data else ""
     if (path / "done").exists():
         hint = f"choose another --out or pass {OVERWRITE}"
-        raise InputError(f"{path} holds a finished run{of}; {hint}")
-    hint = f"pass --resume (resume=True) to go on or {OVERWRITE}"
-    raise InputError(f"{path} holds an unfinished run{of}; {hint}")
+        raise InputError(f"{path} already contains a finished run{of}; {hint}")
+    hint = f"pass --resume (resume=True) to continue it, or {OVERWRITE}"
+    raise InputError(f"{path} already contains an unfinished run{of}; {hint}")
 
 
 def _remove_run(path: Path) -> None:

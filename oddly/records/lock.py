@@ -110,7 +110,7 @@ def _busy(folder: Path, descriptor: int) -> FolderBusy:
     os.close(descriptor)
     who = f" (pid {said})" if said.isdecimal() else ""
     return FolderBusy(
-        f"{folder} is being written by another process{who}; wait for it or choose another --out"
+        f"another process{who} is writing to {folder}; wait for it or choose another --out"
     )
 
 

@@ -139,7 +139,7 @@ def describe_histogram(data: ScoreHistogram) -> str:
     if data.threshold is not None:
         text += f" The threshold is a {data.unit} of {shorten(data.threshold)}."
     if data.counterfactual is not None:
-        text += f" A line shows each {data.unit} that random labels would have."
+        text += " A line shows the distribution for random labels."
     return text
 
 

@@ -163,7 +163,7 @@ def check_columns(run: Run) -> pd.DataFrame:
     missing = sorted(COLUMNS - set(verdicts.columns))
     if missing:
         raise InputError(
-            f"{run.path / 'verdicts.parquet'}: no column {missing[0]}; use the oddly that wrote"
+            f"{run.path / 'verdicts.parquet'}: no column {missing[0]}; use the version that wrote"
             " it, or train again"
         )
     if truth is not None and len(truth) != len(verdicts):

@@ -74,7 +74,7 @@ def list_left_out(run: Run) -> list[Fact]:
     if groups:
         conflicting = len({twin.group for twin in read_twins(run.path).values()})
         note = "more than once"
-        note += f", {conflicting:,} of them under different labels" if conflicting else ""
+        note += f", {conflicting:,} of them with different labels" if conflicting else ""
         facts.append(Fact("Duplicates", count(len(groups), "picture"), f"{note} (duplicates.csv)"))
     return facts
 
@@ -91,12 +91,12 @@ def estimated_noise(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list
         if verdicts is None or not said.get("counterfactual"):
             return []
         few = said["counterfactual"] == "sentinels"
-        why = "too few images to tell" if few else "no labels were planted that could tell"
+        why = "too few images" if few else "no labels were planted"
         return [Fact("Estimated noise", "–", why)]
     note = "labels that look random"
     if has_interval(noise):
         note = f"between {100 * noise['low']:.1f} and {100 * noise['high']:.1f}{NBSP}%"
-    note += ", not to be trusted" if said.get("doubt") else ""
+    note += ", unreliable" if said.get("doubt") else ""
     return [Fact("Estimated noise", f"{100 * noise['rate']:.1f}{NBSP}%", note)]
 
 
@@ -132,10 +132,10 @@ def list_time(said: dict[str, Any]) -> list[Fact]:
     if said.get("seconds") is None:
         return []
     seconds, own = said["seconds"], said.get("denoise_seconds")
-    note = f"{format_seconds(own)} of it denoising" if own else ""
+    note = f"of which {format_seconds(own)} denoising" if own else ""
     note += f" ({100 * own / seconds:.1f}{NBSP}%)" if own and seconds else ""
     if said.get("backbone") and not said.get("fine_tune"):
-        note = "reading the images not included"
+        note = "excluding reading the images"
     return [Fact("Training time", format_seconds(seconds), note)]
 
 
@@ -146,7 +146,7 @@ def list_scores(said: dict[str, Any]) -> list[Fact]:
     for key, name, note in (
         ("precision", "Precision", "suspects that are wrong"),
         ("recall", "Recall", "wrong labels found"),
-        ("f1", "F1", "both in one"),
+        ("f1", "F1", "precision and recall combined"),
         ("average_precision", "Average precision", "of the ranking"),
     ):
         if said.get(key) is not None and (judged or key == "average_precision"):
@@ -157,7 +157,7 @@ def list_scores(said: dict[str, Any]) -> list[Fact]:
 def list_settings(said: dict[str, Any]) -> list[Fact]:
     """How the run was set up; what is not known is left out."""
     keys = ("model", "epochs", "prune_after", "percentile")
-    names = ("Model", "Epochs", "Pruned after epoch", "Percentile aimed at")
+    names = ("Model", "Epochs", "Pruned after epoch", "Target percentile")
     said = {**said, "model": name_model(said)} if said.get("model") else said
     pairs = [(name, said.get(key)) for key, name in zip(keys, names, strict=True)]
     facts = [Fact(name, shorten(value, 4)) for name, value in pairs if value is not None]

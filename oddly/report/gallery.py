@@ -133,7 +133,7 @@ def describe_score(
     if score is None:
         return "never seen in training"
     if percentile is None and by_rule:
-        return "confused by a rule"
+        return "systematic confusion"
     if percentile is None:
         return f"{unit} {score:.2f}".replace("-", "−")
     if percentile >= 99.95:

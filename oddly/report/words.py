@@ -25,25 +25,24 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
         epoch = run.metrics[-1]["epoch"] if run.metrics else 0
         of = run.config.get("epochs")
         many = f"{epoch} of {count(of, 'epoch')}" if of else count(epoch, "epoch")
-        way_on = "The command that began it goes on, given --resume."
+        way_on = "To continue, run the same command with --resume."
         return f"Not finished: {many} so far. {way_on}"
     if verdicts is None:
-        return "This run recorded nothing about single images."
+        return "This run recorded nothing about individual images."
     examples, removed = len(verdicts), int((~verdicts["keep"]).sum())
     if rule := run.summary.get("rule"):
-        are = "label is" if examples == 1 else "labels are"
-        return f"{removed:,} of {examples:,} {are} held for wrong: {rule}."
+        return f"{removed:,} of {count(examples, 'label')} judged wrong: {rule}."
     if run.counterfactual is None:
-        return f"A run without a verdict: none of {examples:,} labels was judged."
+        return f"No verdict: none of the {examples:,} labels was judged."
     if not removed and run.doubt:
-        return f"Nothing can be said of {examples:,} labels: the network has hardly learnt."
+        return f"No verdict on {examples:,} labels: the network has hardly learnt."
     if not removed:
-        return f"No label of {examples:,} stands out: each looks better than a random one."
+        return f"No label out of {examples:,} stands out: each looks better than a random one."
     look = "looks" if removed == 1 else "look"
     return (
         f"{removed:,} of {examples:,} labels {look} wrong"
-        f"{', at random or by a rule' if run.by_rule else ''}"
-        f"{', but this is not to be trusted' if run.doubt else ''}.{tell_copies(verdicts)}"
+        f"{', randomly or systematically' if run.by_rule else ''}"
+        f"{', but this verdict is unreliable' if run.doubt else ''}.{tell_copies(verdicts)}"
     )
 
 
@@ -53,7 +52,7 @@ def tell_copies(verdicts: pd.DataFrame) -> str:
     if not copies:
         return ""
     are = "is a copy" if copies == 1 else "are copies"
-    return f" Of these, {copies:,} {are} of a picture that also occurs under another label."
+    return f" Of these, {copies:,} {are} of a picture that also occurs with another label."
 
 
 def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> list[str]:
@@ -62,31 +61,33 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
         return []
     draws = f"{rule['draws']:,} " if rule.get("draws") else ""
     source = {
-        "sentinels": f"{draws}labels that were replaced by random ones on purpose (sentinels)",
+        "sentinels": f"{draws}labels that were deliberately replaced by random ones (sentinels)",
         "weights": f"{draws}random labels drawn from the final layer's weights (the paper's rule)",
     }.get(str(rule.get("source")), f"{draws}random labels")
-    lines = [f"The threshold was taken from {source}."]
+    lines = [f"The threshold comes from {source}."]
     if rule.get("percentile") is not None and rule.get("threshold") is not None:
         place = find_percentiles(rule, np.asarray([rule["threshold"]]))
         aim = f"{rule['percentile']:g}{NBSP}%"
-        passed = f"It was to let {aim} of these random labels pass."
+        passed = f"The target was to let {aim} of these random labels pass."
         if place is not None:
             share = f"{place[0]:.0f}{NBSP}%"
-            passed = f"It lets about {share} of these random labels pass (aim: {aim})."
+            passed = f"It lets about {share} of these random labels pass (target: {aim})."
         lines.append(passed)
     if rule.get("epoch") is not None:
-        how = "a moment found while training"
+        how = "found during training"
         if chosen:
-            how = "as asked for"
+            how = "as you chose"
         elif rule.get("source") != "sentinels":  # nothing is planted that could tell when
             how = "3/8 of the epochs, as in the paper"
         lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
     if readmitted := said.get("readmitted"):
         many = "1 image was" if readmitted == 1 else f"{readmitted:,} images were"
-        lines.append(f"Afterwards {many} readmitted: learnt without, the label fitted after all.")
+        lines.append(
+            f"Later, {many} readmitted: without training on it, the label fitted after all."
+        )
     if spared := said.get("spared_classes"):
         named = first_few([str(name) for name in spared], 5)
-        lines.append(f"Classes kept whole, too small or else emptied: {named}.")
+        lines.append(f"Classes kept whole because they are small or would be emptied: {named}.")
     return lines
 
 
@@ -101,33 +102,35 @@ def tell_limits(
 
     `by_rule`: labels were found that went wrong by one. `interval`: the estimated noise has one.
     """
-    no_proof = "It is no proof. Hard, rare and unusual images are suspected too: look at them."
-    worst_first = "The worst come first, so a short look from the top finds the most errors."
-    truth = "True labels are known here, for scoring only; training did not see them."
+    no_proof = "It is not proof: hard, rare and unusual images are suspects too, so look at them."
+    worst_first = (
+        "The worst come first, so starting at the top finds the most errors in the least time."
+    )
+    truth = "True labels are known here and used for scoring only; training did not see them."
     if rule:
-        can = [f"A suspect is an image that this rule holds for mislabelled: {rule}.", worst_first]
+        can = [f"A suspect is an image that this rule judges mislabelled: {rule}.", worst_first]
         return [*can, truth] if truth_known else can, [no_proof]
     if not judged:
         return (
-            ["Which images the network finds hardest: those with the highest loss come first."],
-            ["Which labels are wrong. Plain training learns wrong labels by heart in the end."],
+            ["Which images the network finds hardest: the highest losses come first."],
+            ["Which labels are wrong: plain training memorises wrong labels in the end."],
         )
     can = [
         "A suspect is an image whose label looked no better to the network than a random label"
-        f"{', or that was labelled by the rule above' if by_rule else ''}.",
+        f"{', or that shows the systematic confusion above' if by_rule else ''}.",
         worst_first,
-        "The suggested label is what the trained network says; it has not trained on suspects.",
+        "The suggested label is the prediction of the network, which has not trained on suspects.",
     ]
     cannot = [
         no_proof,
-        "Systematic confusions, one class labelled as another, hide better than random errors"
-        f"{'; of those named above some may be left' if by_rule else ''}.",
+        "Systematic confusions of one class with another are harder to find than random errors"
+        f"{'; some of those above may remain' if by_rule else ''}.",
     ]
     if interval:
         cannot.append(
-            "How many labels are wrong exactly. The lower end of the estimate counts only those"
-            f" that look wholly random{' or follow that rule' * by_rule}; people's confusions lie"
-            " between its two ends."
+            "Exactly how many labels are wrong. The lower bound of the estimate counts only those"
+            f" that look entirely random{' or systematic' * by_rule}; plausible human errors lie"
+            " between the two bounds."
         )
     if truth_known:
         can.append(truth)

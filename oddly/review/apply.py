@@ -36,7 +36,7 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
     """The decisions that stand about examples of this run."""
     path = decisions or run.path / FILE_NAME
     if not path.exists():
-        raise InputError(f"{path}: nothing is decided yet; begin with: oddly review {run.path}")
+        raise InputError(f"{path}: no decisions yet; start with: oddly review {run.path}")
     store = Decisions(path)
     try:
         standing = _of_run(run, store.standing())
@@ -44,7 +44,7 @@ def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
         store.close()
     counts = Counter(decision.action for decision in standing)
     if not counts.total() - counts["skip"]:
-        raise InputError(f"{path}: nothing is decided yet; go on with: oddly review {run.path}")
+        raise InputError(f"{path}: no decisions yet; continue with: oddly review {run.path}")
     labels = {each.id: each.label for each in standing if each.label is not None}
     return Outcome(labels, [each.id for each in standing if each.action == "remove"], counts)
 
@@ -66,8 +66,8 @@ def about_copies(run: Run, outcome: Outcome) -> str | None:
                 labels[twins[id].group].add(label)
     if not (torn := sum(len(borne) > 1 for borne in labels.values())):
         return None
-    bear = "bears" if torn == 1 else "bear"
-    return f"{count(torn, 'picture')} still {bear} two labels: decide about all copies"
+    bear = "has" if torn == 1 else "have"
+    return f"{count(torn, 'picture')} still {bear} two labels; decide for all copies"
 
 
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
@@ -78,7 +78,7 @@ def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
     """
     path = out or run.path / TABLE_NAME
     if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: the table is {' or '.join(SUFFIXES)}")
+        raise InputError(f"{path}: the table must be a {' or '.join(SUFFIXES)} file")
     rows = dict(_earlier_rows(run))
     rows |= {id: (label, "no", PERSON) for id, label in outcome.labels.items()}
     rows |= {id: ("", "yes", PERSON) for id in outcome.removed}
@@ -101,7 +101,7 @@ def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
     try:
         columns = read_text_columns(path, wanted, optional)
     except InputError as error:
-        hint = "this run was trained with these labels, and the new table is to hold them too"
+        hint = "this run used these labels, and the new table must include them"
         raise InputError(f"{error}; {hint}") from None
     known = set(read_table(run.path / "verdicts.parquet", ["id"])["id"].to_pylist())
     nothing = [""] * len(columns["id"])

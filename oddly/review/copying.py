@@ -25,8 +25,8 @@ def copy_cleaned(
     """Copy every training file of the run to `destination`/LABEL/…, but for the removed ones."""
     source = find_files(run, images)
     if source is None:
-        hint = "name their folder with --images, or use the table of labels instead"
-        raise InputError(f"{run.path}: its pictures are no files, or are not there; {hint}")
+        hint = "give their folder with --images, or use the table of labels instead"
+        raise InputError(f"{run.path}: its pictures are not files, or not found; {hint}")
     check_destination(destination, source.root)
     labels = list_kept(run, outcome)
     folders = folder_names(sorted({*labels.values()}))

@@ -147,7 +147,7 @@ class Decisions:
         """What is written must be found again under the file's name."""
         if _identity(self.path) != self._file:
             raise sqlite3.OperationalError(
-                "the file of decisions is gone or another one; start oddly review again"
+                "the file of decisions is missing or was replaced; start oddly review again"
             )
 
     def _append(self, id: str, action: str, label: str | None, undoes: int | None) -> int:
@@ -216,10 +216,10 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
         database.execute(f"PRAGMA user_version = {_FORMAT}")
     elif application != _APPLICATION:
-        raise InputError(f"{path} is a database of something else; move it away")
+        raise InputError(f"{path} is a database of another program; move it away")
     elif version != _FORMAT:
-        reason = f"decisions of format {version}, but this oddly reads format {_FORMAT}"
-        raise InputError(f"{path}: {reason}; use the oddly that wrote them")
+        reason = f"has format {version}, but this version of oddly reads {_FORMAT}"
+        raise InputError(f"{path} {reason}; use the version that wrote it")
     database.execute("COMMIT")
 
 
@@ -230,11 +230,11 @@ def _told_plainly(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         reason = str(error)
         if "locked" in reason:
-            raise InputError(f"{path} is kept locked by another program; end that one") from None
-        hint = "give a place that can be written with --decisions FILE"
+            raise InputError(f"{path} is locked by another program; close that program") from None
+        hint = "use --decisions FILE with a writable path"
         if path.is_file():  # a new one would hold nothing of what was decided
-            hint = "copy it to a place that can be written, and name the copy with --decisions"
+            hint = "copy it to a writable path and use --decisions with the copy"
         raise InputError(f"{path}: {reason}; {hint}") from None
     except sqlite3.DatabaseError as error:
-        hint = f"move it away to begin anew, or rescue it with: sqlite3 '{path}' .recover"
+        hint = f"move it away to start over, or recover it with: sqlite3 '{path}' .recover"
         raise InputError(f"{path} is damaged ({error}); {hint}") from None

@@ -59,9 +59,9 @@ class Guard:
     def _refuse(self, request: Request, fresh: bool) -> Response | None:
         host, origin = request.headers.get("host", ""), request.headers.get("origin")
         if host not in self.hosts:
-            return PlainTextResponse("This server answers to its own address only.", 403)
+            return PlainTextResponse("This server only answers at its own address.", 403)
         if request.method not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("No such method.", 405)
+            return PlainTextResponse("Method not allowed.", 405)
         foreign = origin != f"http://{host}"
         if foreign and (origin is not None or request.method == "POST"):
             return PlainTextResponse("Requests from other pages are refused.", 403)

@@ -23,7 +23,7 @@ from oddly.records import Run, read_table
 MAX_PIXELS = 80_000_000  # a picture beyond this is refused before it is decoded
 LARGEST_SIDE = 1024
 """Pixels: no page shows more."""
-OUTSIDE = "outside the data's folder: try --images DIR"
+OUTSIDE = "outside the data folder; try --images DIR"
 LOSSLESS_SIDE = 128  # up to here PNG, beyond JPEG: ten times faster than WebP at full size
 
 
@@ -61,7 +61,7 @@ class StoredPictures:
 
     def read(self, id: str) -> Image.Image:
         if id not in self._contents:
-            raise Unreadable("no picture of it was stored")
+            raise Unreadable("no picture stored")
         return read_picture(self._contents[id], LARGEST_SIDE, MAX_PIXELS)
 
 
@@ -86,7 +86,7 @@ class PictureFiles:
             if found := next(filter(_is_plain_file, names), None):
                 return found
             if not any(map(os.path.lexists, names)):
-                raise Unreadable("the file is gone")
+                raise Unreadable("file not found")
         for name in names:
             for base in self._bases:
                 path = os.path.realpath(os.path.join(base, name))
@@ -94,11 +94,11 @@ class PictureFiles:
                     outside = True
                 elif os.path.lexists(path):
                     return path
-        raise Unreadable(OUTSIDE if outside else "the file is gone")
+        raise Unreadable(OUTSIDE if outside else "file not found")
 
     def read(self, id: str) -> Image.Image:
         if "\0" in id:
-            raise Unreadable("not a file's name")
+            raise Unreadable("not a file name")
         return read_picture(self.find(id), LARGEST_SIDE, MAX_PIXELS)
 
 
@@ -138,8 +138,8 @@ def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
     if is_row:  # of memory: no file to look for
         return NoImages()
     data = str(run.config.get("data") or "")
-    hint = "bring them back, or name their folder with --images"
-    raise InputError(f"{data}: the pictures of this run are not there; {hint}")
+    hint = "restore them, or give their folder with --images"
+    raise InputError(f"{data}: pictures of this run not found; {hint}")
 
 
 def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
@@ -148,7 +148,7 @@ def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
     if folder is None:
         return None if base is None else PictureFiles(base, listed=_list_absolute(run, base))
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder of pictures")
+        raise InputError(f"{folder}: no such folder")
     return PictureFiles(folder, base)
 
 

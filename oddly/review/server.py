@@ -115,7 +115,7 @@ class Pages:
         try:
             made = await run_in_threadpool(decide, rank, str(asked.get("action")), label, seen)
         except Stale:
-            told = "decided meanwhile, in another tab or window; your choice was not saved"
+            told = "decided in another tab or window in the meantime; your choice was not saved"
             return await self._step(rank, 409, error=told)
         saved = await run_in_threadpool(session.card, rank)
         return await self._step(session.find(rank, "open"), saved=saved, again=made.again)
@@ -127,7 +127,7 @@ class Pages:
         try:
             rank = await run_in_threadpool(self.session.undo, revision)
         except Stale:
-            told = "that decision does not stand any more"
+            told = "that decision has already been changed"
             return await self._step(None, 409, error=told)
         return await self._step(rank)
 
@@ -176,7 +176,7 @@ def listen(port: int) -> socket.socket:
             if error.errno != errno.EADDRINUSE:
                 reason = error.strerror or str(error)
                 raise InputError(f"port {candidate}: {reason.lower()}; try --port 8642") from None
-    raise InputError(f"no free port from {port} on; name another with --port")
+    raise InputError(f"no free port from {port} up; choose another with --port")
 
 
 def serve(session: Session, port: int, announce: Callable[[str, int], None]) -> None:
@@ -204,7 +204,7 @@ def serve(session: Session, port: int, announce: Callable[[str, int], None]) -> 
 async def _body(request: Request) -> dict[str, Any]:
     """The JSON object that was sent, if it is small and says that it is one."""
     if request.headers.get("content-type") != "application/json":
-        raise BadRequest("JSON is expected")
+        raise BadRequest("expected JSON")
     content = b""
     async for chunk in request.stream():
         content += chunk
@@ -219,7 +219,7 @@ async def _body(request: Request) -> dict[str, Any]:
 def _number(request: Request, name: str, default: int) -> int:
     given = request.query_params.get(name, str(default))
     if not re.fullmatch("-?[0-9]{1,11}", given):
-        raise BadRequest(f"{name} is no number")
+        raise BadRequest(f"{name} is not a number")
     return int(given)
 
 

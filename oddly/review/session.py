@@ -159,7 +159,7 @@ class Session:
         elif action == "suggestion":
             label = suspect.suggested
             if label is None:
-                raise BadRequest("there is no suggestion to take")
+                raise BadRequest("this image has no suggestion")
         elif action == "relabel":
             if label not in self.suspects.class_names:
                 raise BadRequest("no such class")
@@ -212,6 +212,6 @@ def check_labels(decisions: Decisions, class_names: list[str]) -> None:
     labels = {decision.label for decision in decisions.standing() if decision.label is not None}
     if unknown := labels - set(class_names):
         raise InputError(
-            f"{decisions.path} decides for class '{min(unknown)}', which this run does not have;"
-            " move the file away to begin anew"
+            f"{decisions.path} contains class '{min(unknown)}', which this run does not have;"
+            " move the file away to start over"
         )

@@ -66,14 +66,14 @@ class Suspects:
         label is right decides for all of them.
         """
         if not run.is_done or not run.has_verdicts:
-            hint = "the command that began it goes on, given --resume"
+            hint = "continue it with the same command and --resume"
             raise InputError(f"{run.path}: this run is not finished; {hint}")
         table = read_table(run.path / "verdicts.parquet", [*COLUMNS, "reason"])
         if missing := set(COLUMNS) - set(table.column_names):
             raise InputError(f"{run.path}: verdicts.parquet has no column {min(missing)}")
         if not _is_judged(table):
             method = run.config.get("method")
-            reason = f"method {method} judges no example" if method else "it judges no example"
+            reason = f"method {method} gives no verdicts" if method else "it has no verdicts"
             raise InputError(f"{run.path}: {reason}; review a run of method odd")
         class_names = list_classes(table)
         twins = read_twins(run.path) if "reason" in table.column_names else {}
@@ -127,15 +127,15 @@ def describe_score(
     if score < threshold:
         return "Below the threshold: the run kept it"
     if percentile is None and by_rule:
-        return "Suspected by a rule: others with this label look like the same other class"
+        return "Systematic confusion: others with this label look like the same other class"
     if percentile is None:
         return f"Score {score:.2f}, above the threshold of {threshold:.2f}"
     strength = "Strong" if percentile >= STRONG else "Clear" if percentile >= CLEAR else "Slight"
-    worse = f"worse than {percentile:.0f}\N{NO-BREAK SPACE}% of random labels do"
+    worse = f"worse than {percentile:.0f}\N{NO-BREAK SPACE}% of random labels"
     if percentile > 99.5:
-        worse = "worse than nearly every random label does"
+        worse = "worse than nearly every random label"
     elif percentile < 1:
-        worse = "better than nearly every random label does, but worse than right ones do"
+        worse = "better than nearly every random label, but worse than right ones"
     return f"{strength} suspicion: the label fits {worse}"
 
 

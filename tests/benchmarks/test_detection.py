@@ -34,7 +34,7 @@ def test_missing_cells_are_shown_as_missing(command: Command, tmp_path: Path) ->
     [
         (("--cases", "cifar10-uniform-4"), "did you mean 'cifar10-uniform-40'"),
         (("--methods", "odd,cleanlap"), "did you mean 'cleanlab'"),
-        (("--minutes", "3"), "add --next"),
+        (("--minutes", "3"), "--minutes only works with --next"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -35,7 +35,7 @@ def test_the_run_it_makes_is_reviewed_for_real(tmp_path: Path) -> None:
         answer = client.decide(0)
         assert answer["saved"]["action"] == "remove" and answer["progress"]["decided"] == 1
         assert client.ask(answer["card"]["image"])[:3] == b"\xff\xd8\xff"
-        with pytest.raises(InputError, match="answered 400"):
+        with pytest.raises(InputError, match="returned 400"):
             client.decide(5_000)
         client.connection.close()
 

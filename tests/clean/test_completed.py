@@ -26,6 +26,8 @@ def test_a_finished_run_is_completed_but_not_trained_again(
     (run.path / lost).unlink()
     (photos / "red/red0.png").rename(photos / "blue/red0.png")
     before = {file: file.read_bytes() for file in run.path.glob("*.csv")}
-    with pytest.raises(InputError, match="photos is not what .*run has judged: examples or given"):
+    with pytest.raises(
+        InputError, match="photos has changed since .*run judged it: other examples or given"
+    ):
         oddly.clean(out=run.path, resume=True)
     assert {file: file.read_bytes() for file in run.path.glob("*.csv")} == before

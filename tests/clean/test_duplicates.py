@@ -83,7 +83,7 @@ def test_of_copies_under_two_labels_the_one_that_does_not_fit_is_a_suspect(
     assert said.index[said.reason.notna()].tolist() == ["blue/again.png"]
     assert said.keep["red/red1.png"] and not said.keep["blue/again.png"]
     (shown,) = [it for it in Gallery.from_run(run, "score").suspects.words if "Same" in it]
-    assert shown == "Same picture, another label: red (red/red1.png)"
+    assert shown == "Same picture with another label: red (red/red1.png)"
     found = summarise(run)
     assert (found.duplicates, found.conflicting, found.contradicted) == (1, 1, 1)
 
@@ -112,8 +112,8 @@ def test_the_same_picture_under_two_labels_that_both_fit(photos: Path, tmp_path:
     shown = Gallery.from_run(run, "score").suspects
     assert set(shown.ids[:2]) == copies
     assert set(shown.words[:2]) == {
-        "Same picture, another label: red (red/red1.png)",
-        "Same picture, another label: blue (blue/again.png)",
+        "Same picture with another label: red (red/red1.png)",
+        "Same picture with another label: blue (blue/again.png)",
     }
 
     table = tmp_path / "labels.csv"

@@ -66,7 +66,7 @@ def test_fiftyone_folder(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["fiftyone", "label-studio"])
 def test_files_of_data_that_are_gone_are_not_made_up(run: Run, tmp_path: Path, name: str) -> None:
     (tmp_path / "photos").rename(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"photos is no longer there, nor its images"):
+    with pytest.raises(InputError, match=r"photos and its images no longer exist"):
         EXPORTS[name](run, suspects_of(run))
 
 
@@ -117,5 +117,5 @@ def test_an_id_with_a_line_break_stays_one(tmp_path: Path) -> None:
     lines = EXPORTS["ids"](run, suspects_of(run)).read_text().splitlines()
     assert lines == [r"a\n1.png", r"b\u20282.png"]
     told = about_breaks(suspects_of(run))
-    assert told is not None and told.startswith("2 ids hold line breaks, written as \\n in")
+    assert told is not None and told.startswith("2 ids contain line breaks, written as \\n in")
     assert about_breaks(run.verdicts[2:]) is None

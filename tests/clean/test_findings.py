@@ -28,8 +28,8 @@ def test_a_small_class_that_is_lost_is_named(tmp_path: Path) -> None:
     lines = _describe(found)
     assert "  17 of 18 船" in lines
     assert (
-        "more than half of 船 (17 of 18) are suspects: rare or hard classes are judged badly;"
-        " look before you remove"
+        "more than half are suspects in 船 (17 of 18): verdicts on rare or hard classes are"
+        " unreliable, so look before you remove"
     ) in lines
 
 
@@ -38,11 +38,11 @@ def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
     noise = {"rate": 0.212, "low": 0.001, "high": 0.278}
     lines = _describe(replace(summarise(run), estimated_noise=noise))
     assert (
-        "estimated share of wrong labels: 21.2 %, between 0.1 and 27.8 % (the lower figure counts"
+        "estimated share of wrong labels: 21.2 %, between 0.1 and 27.8 % (the lower bound counts"
         " only labels that look entirely random)"
     ) in lines
     lines = _describe(replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt"))
-    assert any(line.endswith("entirely random); not to be trusted either") for line in lines)
+    assert any(line.endswith("entirely random); also unreliable") for line in lines)
 
 
 def test_labels_that_went_wrong_by_a_rule_are_told_of(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
 def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
     ids = ["a/1.png", "=1+1/2.png", "b/-3.png"]
     found = summarise(write_run(tmp_path / "run", "x", ids, 1, [0, 1, 1], ("-1", "@b")))
-    told = "2 names begin with = + - or @, for instance =1+1/2.png: a spreadsheet may run that"
+    told = "2 names start with = + - or @, for example =1+1/2.png: a spreadsheet may run it"
     assert found.spreadsheet is not None and found.spreadsheet.startswith(told)
     assert found.spreadsheet in _describe(found)
     assert summarise(write_run(tmp_path / "plain", "x", ["1", "-2"], 1)).spreadsheet is None
@@ -96,10 +96,10 @@ def test_one_picture_under_two_labels_says_nothing_about_classes(tmp_path: Path)
     assert found.mostly_suspect == []
     lines = _describe(found)
     assert lines[0] == (
-        "120 of 120 images are suspects (100.0 %), all as copies under different labels"
+        "120 of 120 images are suspects (100.0 %), all of them copies with different labels"
     )
     assert (
-        "1 picture occurs 120 times, under different labels: all 120 copies are suspects"
+        "1 picture occurs 120 times, with different labels: all 120 copies are suspects"
         " (duplicates.csv)"
     ) in lines
     assert not any("more than half" in line for line in lines)
@@ -115,6 +115,6 @@ def test_a_class_is_judged_by_what_is_no_copy(tmp_path: Path) -> None:
     assert _describe(found)[0] == "15 of 30 images look mislabelled (50.0 %)"
     told = _describe(replace(found, duplicates=3, contradicted=5))
     assert any(
-        line.startswith("3 pictures occur more than once, 1 of them under different labels: 5")
+        line.startswith("3 pictures occur more than once, 1 of them with different labels: 5")
         for line in told
     )

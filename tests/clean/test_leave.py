@@ -77,7 +77,7 @@ def test_rows_of_a_dataset_stay_ids(tmp_path: Path) -> None:
     (tmp_path / "dataset" / "dataset_info.json").touch()
     run = write_run(tmp_path / "run", str(tmp_path / "dataset"), ["train/0", "train/1"], removed=1)
     told = describe_copy(run, tmp_path / "copy", copy_cleaned(run, tmp_path / "copy"))
-    assert told.startswith(f"{tmp_path}/copy/cleaned.csv, a list of 1 id and their labels: a Hug")
+    assert told.startswith(f"{tmp_path}/copy/cleaned.csv, a table of 1 id and labels: a Hug")
     assert (tmp_path / "copy/cleaned.csv").read_text() == "id,label\ntrain/1,a\n"
 
 
@@ -117,7 +117,7 @@ def test_places_where_no_copy_may_go(photos: Path, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=words):
             check_copy_to(target, source)
     check_copy_to(tmp_path / "new", source)
-    with pytest.raises(InputError, match="no longer there"):
+    with pytest.raises(InputError, match="no longer exists"):
         check_copy_to(tmp_path / "new", str(tmp_path / "gone"))
 
 
@@ -125,7 +125,7 @@ def test_a_table_never_replaces_a_file(photos: Path, tmp_path: Path) -> None:
     table = tmp_path / "labels.csv"
     table.write_text("path,label\n")
     for source in (str(photos), str(table)):
-        with pytest.raises(InputError, match="there already"):
+        with pytest.raises(InputError, match="already exists"):
             check_copy_to(table, source)
     with pytest.raises(InputError, match="not an empty folder"):
         check_copy_to(photos, str(table))
@@ -138,7 +138,7 @@ def test_a_first_file_that_is_gone_does_not_make_the_copy_a_table(
     ids = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.png"))
     run = write_run(tmp_path / "run", str(photos), ids, removed=0)
     (photos / ids[0]).unlink()
-    assert copy_cleaned(run, tmp_path / "copy").missing == [f"{ids[0]} (the file is gone)"]
+    assert copy_cleaned(run, tmp_path / "copy").missing == [f"{ids[0]} (file not found)"]
     assert not (tmp_path / "copy" / "cleaned.csv").exists()
 
 
@@ -154,7 +154,7 @@ def test_what_is_gone_is_told_and_half_a_copy_is_none(photos: Path, tmp_path: Pa
     run = write_run(tmp_path / "run", str(photos), ids, removed=4)
     (photos / ids[-1]).unlink()
     copied = copy_cleaned(run, tmp_path / "copy")
-    assert copied.files == len(ids) - 5 and copied.missing == [f"{ids[-1]} (the file is gone)"]
+    assert copied.files == len(ids) - 5 and copied.missing == [f"{ids[-1]} (file not found)"]
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt

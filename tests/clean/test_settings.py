@@ -34,9 +34,9 @@ def test_what_is_asked_for_wins_and_the_table_says_so() -> None:
     config, _ = choose("photos", PHOTOS, asked, "cpu")
     assert (config.image_size, config.epochs) == (96, 3)
     table = reasons(PHOTOS, **asked)
-    assert table["image size"] == ("96 px", "asked for")
-    assert table["epochs"] == ("3 of batches of 100", "asked for")
-    assert table["prune after"] == ("epoch 2", "asked for")
+    assert table["image size"] == ("96 px", "your choice")
+    assert table["epochs"] == ("3, batch size 100", "your choice")
+    assert table["prune after"] == ("epoch 2", "your choice")
     assert "percentile 9" in table["threshold"][0]
 
 
@@ -58,7 +58,7 @@ def test_another_backbone_takes_pretrained_weights() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (PHOTOS, "even enough"),
+        (PHOTOS, "balanced"),
         (replace(PHOTOS, smallest_class=20, largest_class=1_000), "rare classes lose more"),
         (replace(PHOTOS, smallest_class=1), "kept whole"),
     ],
@@ -69,29 +69,29 @@ def test_the_table_speaks_of_imbalance(found: Survey, words: str) -> None:
 
 def test_few_images_leave_nothing_to_plant() -> None:
     few = replace(PHOTOS, images=99, short_side=8)
-    made_up = "from made-up wrong labels, asked but not trained"
+    made_up = "from the losses of made-up wrong labels"
     assert reasons(few)["threshold"] == (made_up, "fewer than 100 images")
-    assert reasons(few)["prune after"][0] == "three eighths of the epochs"
+    assert reasons(few)["prune after"][0] == "after 3/8 of the epochs"
     few = replace(PHOTOS, images=99)  # but for a frozen backbone
-    assert reasons(few)["threshold"][0] == "set by 9 labels replaced at random until pruning"
-    assert reasons(few)["prune after"][0] == "found while training"
+    assert reasons(few)["threshold"][0] == "from 9 labels replaced at random until pruning"
+    assert reasons(few)["prune after"][0] == "found during training"
 
 
 @pytest.mark.parametrize(
     ("counterfactual", "source"),
-    [("weights", "the final layer's weights"), ("wrong_label", "made-up wrong labels, asked")],
+    [("weights", "final layer's weights"), ("wrong_label", "losses of made-up wrong labels")],
 )
 def test_another_counterfactual_is_what_the_table_tells(counterfactual: str, source: str) -> None:
     table = reasons(PHOTOS, settings={"counterfactual": counterfactual})
-    assert table["threshold"][0].startswith(f"from {source}")
-    assert table["threshold"][1] == "asked for"
-    assert table["prune after"][0] == "three eighths of the epochs"
-    assert reasons(PHOTOS)["threshold"][1] != "asked for"
+    assert table["threshold"][0].startswith(f"from the {source}")
+    assert table["threshold"][1] == "your choice"
+    assert table["prune after"][0] == "after 3/8 of the epochs"
+    assert reasons(PHOTOS)["threshold"][1] != "your choice"
 
 
 def test_another_method_has_no_threshold_of_ours() -> None:
     table = reasons(PHOTOS, method="aum")
-    assert table["method"] == ("aum", "asked for")
+    assert table["method"] == ("aum", "your choice")
     assert not {"threshold", "prune after"} & set(table)
     assert {"method", "threshold", "prune after"} <= set(reasons(PHOTOS, method="odd_mixup"))
     assert "method" not in reasons(PHOTOS)
@@ -100,8 +100,8 @@ def test_another_method_has_no_threshold_of_ours() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"weights": "x.pth"}, "belong to a --backbone"),
-        ({"fine_tune": True, "model": "resnet18"}, "leave --model out"),
+        ({"weights": "x.pth"}, "needs a --backbone"),
+        ({"fine_tune": True, "model": "resnet18"}, "cannot be used with --model"),
     ],
 )
 def test_wishes_that_contradict_each_other(asked: dict[str, Any], words: str) -> None:

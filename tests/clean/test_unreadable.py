@@ -28,7 +28,7 @@ def test_the_refusal_names_three_and_the_command_stands_alone(photos: Path, tmp_
     told, command = str(refused.value).split("\n")
     assert told.startswith("5 of 36 images cannot be read: blue/blue0.png (not an image), ")
     assert told.count("(not an image)") == 3
-    assert told.endswith(f", … (all in {out}/unreadable.csv); leave them out with")
+    assert told.endswith(f", … (full list in {out}/unreadable.csv); to leave them out, run")
     assert command == f"  oddly clean --resume --skip-unreadable --out '{out}'"
 
 
@@ -57,13 +57,13 @@ def test_where_none_can_be_read_the_reasons_are_told(
     spoil(photos, 36)
     backbone = {"backbone": "test_efficientnet", "weights": str(tiny_weights), "image_size": 32}
     with pytest.raises(
-        InputError, match=r"none of its 36 images .*: not an image \(blue/.*\.png, .*csv"
+        InputError, match=r"none of the 36 images .*: not an image \(blue/.*\.png, .*csv"
     ):
         oddly.clean(photos, tmp_path / "run", **(backbone if frozen else QUICK))
     with open(tmp_path / "run/unreadable.csv", encoding="utf-8", newline="") as file:
         assert len(list(csv.reader(file))) == 37
     with pytest.raises(
-        InputError, match=r"none of its 36 training .*: not an image \(blue/.*, …\)$"
+        InputError, match=r"none of the 36 training .*: not an image \(blue/.*, …\)$"
     ):
         oddly.train(photos, tmp_path / "trained", epochs=1, device="cpu")
 

@@ -47,6 +47,6 @@ def test_images_are_read_once_for_all_runs(tmp_path: Path, reads: list[str]) -> 
 def test_nothing_is_held_when_it_fails(tmp_path: Path, reads: list[str]) -> None:
     write_pictures(tmp_path / "photos", 20)
     (tmp_path / "out").write_text("taken")
-    with pytest.raises(InputError, match="out is not empty and holds no comparison"):
+    with pytest.raises(InputError, match="out is not empty and not a comparison"):
         compare(str(tmp_path / "photos"), ("erm",), tmp_path / "out", seeds=1, **OPTIONS)
     assert len(reads) == 1 and cell.read_once.cache_info().currsize == 0

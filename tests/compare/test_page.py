@@ -48,18 +48,22 @@ def test_the_page_is_whole_and_escaped() -> None:
     parser.feed(page)
     assert parser.open == [] and "<digits>" not in page and "too &lt;many&gt; classes" in page
     assert "http" not in page  # nothing is fetched
-    assert "3 methods, 3 seeds, 40 epochs asked for; noise 0.4. Mean" in page
+    assert "3 methods, 3 seeds, 40 epochs requested; noise 0.4. Mean" in page
 
 
 def test_doubts_and_failures_are_listed_where_there_are_any() -> None:
     doubted = {**row("odd", 50.0), "doubt": "1 of 1 verdict: contrast < 6.5."}
     page = render({**RESULT, "rows": [row("erm", 80.0), doubted]})
-    assert "<h2>Not to be trusted</h2><ul><li>odd: 1 of 1 verdict: contrast &lt; 6.5.</li>" in page
-    assert "Could not run" not in page and "Not to be trusted" not in render(RESULT)
+    assert (
+        "<h2>Unreliable verdicts</h2><ul><li>odd: 1 of 1 verdict: contrast &lt; 6.5.</li>" in page
+    )
+    assert "Failed" not in page and "Unreliable verdicts" not in render(RESULT)
 
 
 def test_a_held_out_test_set_is_told_of_above_the_picture() -> None:
-    caveat = "test accuracy is against the given labels of 9 held-out images, wrong ones included"
+    caveat = (
+        "test accuracy is measured on the given labels of 9 held-out images, including wrong ones"
+    )
     page = render({**RESULT, "caveat": caveat})
     assert f"<h2>Test accuracy</h2><p>T{caveat[1:]}.</p><div><svg" in page
 
@@ -72,13 +76,13 @@ def test_no_heading_stands_over_nothing() -> None:
 def test_what_is_missing_and_what_was_trained() -> None:
     plan = {**RESULT["plan"], "seeds": 1}  # type: ignore[dict-item]
     page = render({**RESULT, "plan": plan, "training": {"model": "resnet8"}, "missing": 2})
-    assert "1 seed, 40 epochs asked for (2 runs still missing); model resnet8, noise" in page
+    assert "1 seed, 40 epochs requested (2 runs still missing); model resnet8, noise" in page
 
 
 def test_one_of_each_is_no_plural() -> None:
     plan = {**RESULT["plan"], "seeds": 1, "epochs": 1}  # type: ignore[dict-item]
     page = render({**RESULT, "plan": plan, "rows": [row("erm", 80.0)], "missing": 1})
-    assert "<p>1 method, 1 seed, 1 epoch asked for (1 run still missing); noise" in page
+    assert "<p>1 method, 1 seed, 1 epoch requested (1 run still missing); noise" in page
     page = render({**RESULT, "plan": {**plan, "equal_cost": True}, "rows": []})
     assert "1 seed, 1 pass over the data each; noise" in page
 

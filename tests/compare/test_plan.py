@@ -50,11 +50,11 @@ def test_one_epoch_is_the_least() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"methods": ()}, "name at least one method"),
+        ({"methods": ()}, "needs at least one method"),
         ({"methods": ("erm", "ood")}, "unknown method 'ood'; did you mean 'odd'?"),
-        ({"methods": ("erm", "erm")}, "names a method twice"),
-        ({"seeds": 0}, "--seeds must be at least 1, not 0"),
-        ({"settings": {"gce": {"q": 0.5}}}, "--set gce.… is for a method that is not compared"),
+        ({"methods": ("erm", "erm")}, "contains a method twice"),
+        ({"seeds": 0}, "--seeds must be at least 1, got 0"),
+        ({"settings": {"gce": {"q": 0.5}}}, "--set gce.… is for a method that is not in --methods"),
     ],
 )
 def test_what_cannot_be_planned(more: dict[str, Any], message: str) -> None:

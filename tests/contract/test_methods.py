@@ -133,7 +133,7 @@ def test_it_survives_odd_shapes(
 def cannot(method: str, data: LabelledData, batch_size: int) -> str | None:
     """Why a method refuses, where it may."""
     if METHODS[method].needs_trusted_labels and len(data.train) < 20:
-        return "too few; give --trusted FILE"
+        return "too few; pass --trusted FILE"
     if method == "dmi" and batch_size < 2 * len(data.class_names):
         return "needs every class in every batch"
     return None

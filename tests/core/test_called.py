@@ -185,14 +185,14 @@ def test_it_is_told_with_the_names_of_classes() -> None:
     verdict, _ = judge()
     names = [f"kind {k}" for k in range(10)]
     assert verdict.cautions(names) == [
-        "labels seem to have gone wrong by a rule: 1 class has many images under the label of"
-        " another (kind 3 called kind 7); look also at what is kept under these labels"
+        "labels seem to be systematically wrong: 1 class contains many images of another class"
+        " (kind 3 labelled kind 7); also check the examples kept under these labels"
     ]
-    assert "(3 called 7)" in str(verdict)
+    assert "(3 labelled 7)" in str(verdict)
     assert tell_called([]) is None
     more = tell_called([(k + 1, k) for k in range(7)])
     assert more is not None
-    assert "7 classes have many images under the label of another (0 called 1, 1 called 2" in more
+    assert "7 classes contain many images of another class (0 labelled 1, 1 labelled 2" in more
 
 
 def test_raised_scores_are_not_compared_with_random_labels() -> None:

@@ -60,7 +60,7 @@ def test_losses_and_threshold_are_the_twins(statistic: str) -> None:
 
 def test_who_stops_before_e_can_have_the_verdict_now() -> None:
     toy, planned, stopped = Toy(), make(prune_after=2), make(prune_after=5)
-    with pytest.raises(InputError, match="nothing to judge by: no example was observed"):
+    with pytest.raises(InputError, match="nothing to judge: no example was observed"):
         stopped.judge_now(toy.model(0))
     toy.run(planned, 2)
     toy.run(stopped, 2)

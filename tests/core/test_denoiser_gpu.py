@@ -17,7 +17,7 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("counterfactual", PERCENTILES)
 @pytest.mark.parametrize("host", [True, False])
 @pytest.mark.parametrize("enough", [1, 2 * N, 10 * N])
-@pytest.mark.filterwarnings("ignore:.*no end of an epoch")  # six rounds are one epoch here
+@pytest.mark.filterwarnings("ignore:.*without the end of an epoch")  # six rounds are one epoch here
 def test_no_step_waits_for_the_gpu(
     host: bool, counterfactual: str, enough: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -73,7 +73,7 @@ def test_on_a_gpu_a_bad_index_is_reported_by_end_epoch(counterfactual: str) -> N
     index = torch.tensor([0, N, -1], device="cuda")
     logits, labels = torch.zeros(3, K, device="cuda"), torch.zeros(3, dtype=torch.int64).cuda()
     denoiser.observe(index, logits, denoiser.plant(index, labels))
-    with pytest.raises(IndexError, match=r"2 indices given to observe\(\) were outside 0\.\.59"):
+    with pytest.raises(IndexError, match=r"2 indices passed to observe\(\) are outside 0\.\.59"):
         denoiser.end_epoch(nn.Linear(D, K))
 
 

@@ -16,14 +16,14 @@ from tests.core.toy import K, N, Toy, make
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"percentile": 101.0}, r"percentile must be within 0\.\.100, not 101"),
-        ({"percentile": -0.5}, r"percentile must be within 0\.\.100, not -0\.5"),
-        ({"percentile": math.nan}, r"percentile must be within 0\.\.100, not nan"),
-        ({"prune_after": 0}, "prune_after counts finished epochs: at least 1, not 0"),
-        ({"num_classes": 1}, "there must be at least 2 classes, not 1"),
-        ({"num_classes": ["cat", "dog"]}, "num_classes must be a number, not list"),
-        ({"statistic": "max"}, "statistic must be one of last, ema, not 'max'"),
-        ({"examples": 0}, "there are no examples"),
+        ({"percentile": 101.0}, r"percentile must be within 0\.\.100, got 101"),
+        ({"percentile": -0.5}, r"percentile must be within 0\.\.100, got -0\.5"),
+        ({"percentile": math.nan}, r"percentile must be within 0\.\.100, got nan"),
+        ({"prune_after": 0}, r"prune_after must be at least 1 \(finished epochs\), got 0"),
+        ({"num_classes": 1}, "num_classes must be at least 2, got 1"),
+        ({"num_classes": ["cat", "dog"]}, "num_classes must be a number, got list"),
+        ({"statistic": "max"}, "statistic must be one of last, ema, got 'max'"),
+        ({"examples": 0}, "the dataset is empty"),
         ({"draws": 0}, "draws"),
     ],
 )
@@ -45,24 +45,24 @@ def test_logits_of_another_number_of_classes(shape: tuple[int, ...], counterfact
     denoiser = make(counterfactual=counterfactual)
     index = torch.tensor([0, 1])
     labels = denoiser.plant(index, index)
-    with pytest.raises(InputError, match=r"logits must be \(batch, 3\), a column per class, not"):
+    with pytest.raises(InputError, match=r"logits must be \(batch, 3\), a column per class, got"):
         denoiser.observe(index, torch.zeros(shape), labels)
 
 
 @pytest.mark.parametrize(("index", "labels"), [((2, 1), (2,)), ((2,), (2, K)), ((1,), (2,))])
 def test_index_and_labels_of_another_shape(index: tuple[int, ...], labels: tuple[int, ...]) -> None:
     observed = torch.zeros(index, dtype=torch.int64), torch.zeros(2, K), torch.zeros(labels)
-    with pytest.raises(InputError, match="index and labels must be one number per example"):
+    with pytest.raises(InputError, match="index and labels must have one number per example"):
         make().observe(*observed)
 
 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, ["a.png", "b.png"], "index must be a tensor, not list"),
-        (1, (torch.zeros(2, K), torch.zeros(2, K)), "logits must be a tensor, not tuple"),
-        (1, torch.zeros(2, K).numpy(), "logits must be a tensor, not ndarray"),
-        (2, [0, 1], "labels must be a tensor, not list"),
+        (0, ["a.png", "b.png"], "index must be a tensor, got list"),
+        (1, (torch.zeros(2, K), torch.zeros(2, K)), "logits must be a tensor, got tuple"),
+        (1, torch.zeros(2, K).numpy(), "logits must be a tensor, got ndarray"),
+        (2, [0, 1], "labels must be a tensor, got list"),
     ],
 )
 def test_what_is_no_tensor(place: int, value: Any, message: str) -> None:
@@ -78,7 +78,7 @@ def test_what_is_no_tensor(place: int, value: Any, message: str) -> None:
 def test_labels_that_are_no_whole_numbers(kind: torch.dtype, counterfactual: str) -> None:
     denoiser, index = make(counterfactual=counterfactual), torch.tensor([0, 1])
     denoiser.plant(index, index)
-    with pytest.raises(InputError, match="labels must be the numbers of classes, as int64, not"):
+    with pytest.raises(InputError, match="labels must be class numbers as int64, got"):
         denoiser.observe(index, torch.zeros(2, K), index.to(kind))
 
 
@@ -97,7 +97,7 @@ def test_a_loop_that_never_ends_an_epoch_is_told_once() -> None:
     everything = torch.arange(N), toy.model(0)(toy.inputs), toy.labels
     for _ in range(3):
         denoiser.observe(*everything)
-    with pytest.warns(UserWarning, match="240 observations of 60 examples and no end of"):
+    with pytest.warns(UserWarning, match="240 observations of 60 examples without the end of"):
         denoiser.observe(*everything)
     for _ in range(4):
         denoiser.observe(*everything)  # a second warning would be an error
@@ -127,7 +127,7 @@ def test_an_empty_batch_is_nothing() -> None:
 def test_a_model_without_a_head_is_told() -> None:
     toy, denoiser = Toy(), make(prune_after=1)
     denoiser.observe(torch.arange(N), toy.model(0)(toy.inputs), toy.labels)
-    with pytest.raises(InputError, match="found no final linear layer with 3 outputs"):
+    with pytest.raises(InputError, match="no final linear layer with 3 outputs"):
         denoiser.end_epoch(nn.Linear(3, 5))
 
 
@@ -137,7 +137,5 @@ def test_a_model_of_nan_is_refused() -> None:
     model = toy.model(0)
     denoiser.observe(torch.arange(N), model(toy.inputs), toy.labels)
     nn.init.constant_(model.weight, math.nan)
-    with pytest.raises(
-        InputError, match="the counterfactual is NaN: the model's outputs are broken"
-    ):
+    with pytest.raises(InputError, match="the counterfactual is NaN: check the model's outputs"):
         denoiser.end_epoch(model)

@@ -285,7 +285,7 @@ def test_a_verdict_that_was_refused_can_be_asked_for_again() -> None:
     for denoiser in (refused, usual):
         toy.run(denoiser, 3)
     sparing = mock.patch.object(judging, "_classes_to_spare", return_value=torch.tensor([0]))
-    with sparing, pytest.raises(InputError, match="would empty or touch classes"):
+    with sparing, pytest.raises(InputError, match="would empty classes or prune tiny ones"):
         refused.judge_now(toy.model(2))
     verdict, expected = (each.judge_now(toy.model(2)) for each in (refused, usual))
     torch.testing.assert_close(verdict.scores, expected.scores, rtol=0, atol=0, equal_nan=True)
@@ -293,5 +293,5 @@ def test_a_verdict_that_was_refused_can_be_asked_for_again() -> None:
 
 
 def test_a_run_with_other_classes_is_refused() -> None:
-    with pytest.raises(InputError, match="the saved run had 3 classes, this one has 4"):
+    with pytest.raises(InputError, match="the saved run has 3 classes, this one 4"):
         planting(num_classes=4).load_state_dict(planting().state_dict())

@@ -160,13 +160,13 @@ def test_wrong_number_of_classes_lists_the_linear_layers() -> None:
     with pytest.raises(InputError) as caught:
         find_head(HandWritten(), 10)
     assert str(caught.value) == (
-        "found no final linear layer with 10 outputs in HandWritten (linear layers: body.0: 6→5,"
-        " body.2: 5→4, output: 4→3, aux_output: 5→3); name it: head='path.to.layer'"
+        "no final linear layer with 10 outputs found in HandWritten (linear layers: body.0: 6→5,"
+        " body.2: 5→4, output: 4→3, aux_output: 5→3); name it with head='path.to.layer'"
     )
 
 
 def test_model_without_a_linear_layer() -> None:
-    with pytest.raises(InputError, match="10 outputs in Conv2d.*it has no linear layer"):
+    with pytest.raises(InputError, match="10 outputs found in Conv2d.*no linear layer"):
         find_head(nn.Conv2d(3, 10, 1), 10)
 
 

@@ -137,9 +137,9 @@ def test_an_index_that_is_a_tensor_is_planted_too() -> None:
 @pytest.mark.parametrize(
     ("item", "key", "message"),
     [
-        ({"image": "x", "class": 7}, None, "no label among .*pass label_key="),
-        ({"image": "x", "label": 7}, "class", "no label among .*pass label_key="),
-        (torch.ones(2), None, "carry a label to plant"),
+        ({"image": "x", "class": 7}, None, "no label among .*use label_key="),
+        ({"image": "x", "label": 7}, "class", "no label among .*use label_key="),
+        (torch.ones(2), None, "items must be tuples or mappings with a label"),
         (("x",), None, "a tuple of 1 has no label at 1"),
         (["x", 7], 2, "a list of 2 has no label at 2"),
         (("x", 7), "y", "a tuple of 2 has no label at 'y'"),
@@ -192,7 +192,7 @@ def test_a_planted_item_keeps_its_type(item: Any, expected: Any) -> None:
 
 
 def test_an_index_of_ones_own_is_not_written_over() -> None:
-    with pytest.raises(InputError, match="an entry 'index' already"):
+    with pytest.raises(InputError, match="already has an entry 'index'"):
         IndexedDataset(Items({"label": 7, "index": 12}))[3]
 
 
@@ -201,7 +201,7 @@ def test_a_number_that_is_no_class_is_not_planted(label: Any) -> None:
     """It may be an id; its remainder would be a label that nobody gave."""
     data = IndexedDataset(Items(("x", label)))
     data.plant(torch.tensor([3]), torch.tensor([3]), num_classes=9)
-    with pytest.raises(InputError, match=r"label -?\d+ is outside 0..8: say with label_key="):
+    with pytest.raises(InputError, match=r"label -?\d+ is outside 0..8: use label_key="):
         data[3]
 
 
@@ -209,11 +209,11 @@ def test_observed_labels_must_be_those_that_were_replaced() -> None:
     data = IndexedDataset(TensorDataset(torch.zeros(6), torch.tensor([0, 1, 2, 0, 1, 2])))
     data.plant(torch.tensor([1, 2, 4]), torch.tensor([2, 1, 1]), num_classes=3)
     data.check_observed(torch.tensor([-1, -1, -1]))  # nothing seen, nothing to say
-    with pytest.raises(InputError, match="no planted label came out"):
+    with pytest.raises(InputError, match="the planted labels were not used"):
         data.check_observed(torch.tensor([1, 2, 1]))
     assert [int(data[index][1]) for index in (1, 2)] == [0, 0]
     data.check_observed(torch.tensor([1, 2, 0]))  # the last was not handed out yet
-    with pytest.raises(InputError, match="1 of 2 planted labels were observed as others"):
+    with pytest.raises(InputError, match="1 of 2 planted labels were observed as other labels"):
         data.check_observed(torch.tensor([1, 0, -1]))
 
 
@@ -264,13 +264,13 @@ def test_bytes_do_not_overflow(label: Any) -> None:
 def test_labels_that_are_no_class_number_are_refused(label: Any) -> None:
     data = IndexedDataset(Items(("x", label)))
     data.plant(torch.tensor([3]), torch.tensor([1]), num_classes=3)
-    with pytest.raises(InputError, match="a label must be one class number, not "):
+    with pytest.raises(InputError, match="a label must be one class number, got "):
         data[3]
 
 
 @pytest.mark.parametrize("image", [torch.rand(3, 64, 64), np.random.rand(64, 64), "x" * 999])
 def test_an_image_in_the_labels_place_is_told_in_one_short_line(image: Any) -> None:
-    with pytest.raises(InputError, match="a label must be one class number, not ") as caught:
+    with pytest.raises(InputError, match="a label must be one class number, got ") as caught:
         IndexedDataset(Items((7, image))).check_label()
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -278,5 +278,5 @@ def test_an_image_in_the_labels_place_is_told_in_one_short_line(image: Any) -> N
 
 @pytest.mark.parametrize("label", ["cat", (3, "meta"), {"label": 3}])
 def test_labels_that_a_collate_function_may_yet_make_are_told_the_way_out(label: Any) -> None:
-    with pytest.raises(InputError, match="; counterfactual='wrong_label' does without$"):
+    with pytest.raises(InputError, match="; use counterfactual='wrong_label', which needs none$"):
         IndexedDataset(Items(("x", label))).check_label()

@@ -79,9 +79,7 @@ def test_a_verdict_on_huge_scores_has_finite_figures() -> None:
 
 
 def test_scores_near_overflow_and_none_at_all_are_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"scores lie beyond 1e\+30: the model's outputs are broken"
-    ):
+    with pytest.raises(InputError, match=r"scores are beyond 1e\+30: check the model's outputs"):
         judged(5.0, scale=1e37)
     with pytest.raises(InputError, match="no example was observed"):
         judge_by_sentinels(UNSEEN, UNSEEN.scores, SEEN, 6.0, 3, 10)
@@ -170,12 +168,12 @@ def test_a_verdict_that_is_not_to_be_trusted_says_so() -> None:
         verdict = replace(judged(), contrast=found, contrast_needed=7.0)
         assert verdict.hardly_learnt == doubted and ("hardly learnt" in str(verdict)) == doubted
         assert "\n" not in repr(verdict) and repr(verdict).startswith("epoch 3: ")
-        assert repr(verdict).endswith("not to be trusted") == doubted
+        assert repr(verdict).endswith("unreliable") == doubted
     doubt = replace(judged(), contrast=3.0).tell_doubt()
-    assert doubt is not None and "(contrast 3.00, 6.50 is needed)" in doubt
+    assert doubt is not None and "(contrast 3.00, 6.50 needed)" in doubt
     assert "prune at another epoch" in doubt and "look before you remove" in doubt
     keep = torch.arange(1000) >= 430
-    assert "many of the 430 that go (43.0 %) may be right: " in str(
+    assert "many of the 430 removed (43.0 %) may be right; " in str(
         replace(judged(), contrast=3.0, keep=keep)
     )
 
@@ -186,7 +184,7 @@ def test_where_nothing_is_removed_nothing_is_doubted() -> None:
     assert verdict.hardly_learnt and verdict.tell_doubt() is None
     assert "\n" not in str(verdict)
     blind = replace(verdict, contrast=6.4)  # too little for any network: "0 removed" is no news
-    assert "not to be trusted, and nothing is removed: " in str(blind)
+    assert "do not trust this verdict: nothing is removed; " in str(blind)
 
 
 def emptied(spared: tuple[int, ...], small: int = 0) -> Verdict:
@@ -212,7 +210,7 @@ def test_classes_that_would_be_emptied_speak_against_a_verdict(
     doubt = verdict.tell_doubt()
     assert (doubt is not None) == doubted
     if doubt:
-        assert doubt.startswith("60 more labels look as wrong as the 40 that go, and stay")
+        assert doubt.startswith("60 more labels look as wrong as the 40 removed, and are kept")
     assert replace(verdict, keep=verdict.keep | True, readmitted=60).tell_doubt() is None
 
 

@@ -254,11 +254,11 @@ def test_an_unused_ledger_can_be_saved() -> None:
 def test_state_of_another_size_is_refused() -> None:
     saved = LossLedger(4)
     record(saved, {0: 1.0})
-    with pytest.raises(InputError, match="saved ledger holds 4 examples, not 5"):
+    with pytest.raises(InputError, match="saved ledger has 4 examples, not 5"):
         LossLedger(5).load_state_dict(saved.state_dict())
-    with pytest.raises(InputError, match="saved ledger holds 4 examples, not 5"):
+    with pytest.raises(InputError, match="saved ledger has 4 examples, not 5"):
         LossLedger(5).load_state_dict(LossLedger(4).state_dict())  # before any loss
-    with pytest.raises(InputError, match="saved ledger holds ema, not last"):
+    with pytest.raises(InputError, match="saved ledger has statistic ema, not last"):
         LossLedger(4, "last").load_state_dict(LossLedger(4, "ema").state_dict())
     old = LossLedger(4).state_dict()
     del old["examples"], old["statistic"]
@@ -268,10 +268,10 @@ def test_state_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"statistic": "median"}, "statistic must be one of last, ema, not 'median'"),
-        ({"decay": 1.0}, r"decay must be in \[0, 1\), not 1"),
-        ({"decay": -0.1}, r"decay must be in \[0, 1\), not -0\.1"),
-        ({"decay": math.nan}, r"decay must be in \[0, 1\), not nan"),
+        ({"statistic": "median"}, "statistic must be one of last, ema, got 'median'"),
+        ({"decay": 1.0}, r"decay must be in \[0, 1\), got 1"),
+        ({"decay": -0.1}, r"decay must be in \[0, 1\), got -0\.1"),
+        ({"decay": math.nan}, r"decay must be in \[0, 1\), got nan"),
     ],
 )
 def test_bad_settings(options: dict[str, object], message: str) -> None:
@@ -284,7 +284,7 @@ def test_bad_settings(options: dict[str, object], message: str) -> None:
 def test_on_a_gpu_a_bad_index_is_reported_by_close_epoch(bad: int) -> None:
     ledger = LossLedger(5, "last")
     ledger.record(torch.tensor([0, bad, bad]), torch.ones(3, device="cuda"))
-    with pytest.raises(IndexError, match=r"2 indices given to observe\(\) were outside 0\.\.4"):
+    with pytest.raises(IndexError, match=r"2 indices passed to observe\(\) are outside 0\.\.4"):
         ledger.close_epoch()
 
 

@@ -161,10 +161,13 @@ class Stream(IterableDataset[int]):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: dataset(), "a torch DataLoader is needed, not TensorDataset"),
-        (lambda: DataLoader(IndexedDataset(dataset()), 32), "give the loader the dataset itself"),
+        (lambda: dataset(), "expected a torch DataLoader, got TensorDataset"),
+        (
+            lambda: DataLoader(IndexedDataset(dataset()), 32),
+            "make the loader from your own dataset",
+        ),
         (lambda: Twice(dataset(), 32), "Twice's own __iter__ would be lost"),
-        (lambda: DataLoader(dataset(), 401, drop_last=True), "no batch of 401 is full"),
+        (lambda: DataLoader(dataset(), 401, drop_last=True), "not one full batch of 401"),
         (lambda: DataLoader(Stream(), 32), "an iterable dataset has no indices"),
         (lambda: DataLoader(dataset(), batch_size=None), "the loader needs a batch_size"),
         (
@@ -220,7 +223,7 @@ class Unlabelled(Dataset[Any]):
 @pytest.mark.parametrize("item", [torch.zeros(2), (torch.zeros(2),), {"image": 0, "class": 1}])
 def test_labels_that_cannot_be_replaced(item: Any) -> None:
     loader = DataLoader(Unlabelled(item), 32, collate_fn=lambda items: [len(items)])
-    with pytest.raises(InputError, match="labels that can be replaced, but .*'wrong_label' does"):
+    with pytest.raises(InputError, match="labels that can be replaced, but .*use .*'wrong_label'"):
         denoise(loader)
     loader, denoiser = denoise(loader, counterfactual="wrong_label")
     assert denoiser.sentinels is None
@@ -263,7 +266,7 @@ def test_a_dataset_that_hands_out_several_at_once_is_asked_for_them() -> None:
 
 def test_an_entry_of_a_batch_called_index_is_not_written_over() -> None:
     loader, _ = denoise(DataLoader(Unlabelled({"index": 12, "label": 1}), 32))
-    with pytest.raises(InputError, match="an entry 'index' already"):
+    with pytest.raises(InputError, match="already has an entry 'index'"):
         next(iter(loader))
 
 
@@ -280,7 +283,7 @@ def test_indices_can_be_carried_in_another_way() -> None:
 def test_an_id_in_the_second_place_is_not_taken_for_the_label() -> None:
     triples = TensorDataset(torch.zeros(N), torch.arange(N), torch.arange(N) % K)
     loader, _ = denoise(DataLoader(triples, 32, shuffle=True))
-    with pytest.raises(InputError, match=r"label \d+ is outside 0..3: say with label_key="):
+    with pytest.raises(InputError, match=r"label \d+ is outside 0..3: use label_key="):
         list(loader)
     loader, denoiser = denoise(DataLoader(triples, 32), label_key=2)
     _, ids, labels, index = (torch.cat(column) for column in zip(*loader, strict=True))
@@ -295,5 +298,7 @@ def test_a_second_place_that_looks_like_a_label_is_found_out() -> None:
     loader, denoiser = denoise(DataLoader(triples, 32, shuffle=True))
     for _, _, labels, index in loader:
         denoiser.observe(index, torch.zeros(len(index), K), labels)
-    with pytest.raises(InputError, match="planted labels were observed as others: label_key="):
+    with pytest.raises(
+        InputError, match="planted labels were observed as other labels: check that label_key="
+    ):
         denoiser.end_epoch(nn.Identity())

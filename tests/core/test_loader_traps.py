@@ -17,7 +17,7 @@ from tests.core.test_loader import K, N, dataset, denoise
 
 def test_a_cell_that_is_run_twice_is_told() -> None:
     loader, _ = denoise(DataLoader(dataset(), 32, shuffle=True))
-    with pytest.raises(InputError, match="this loader comes out of oddly.denoise already"):
+    with pytest.raises(InputError, match="this loader was already returned by oddly.denoise"):
         denoise(loader)
 
 
@@ -59,7 +59,7 @@ def test_a_collate_function_that_leaves_out_or_repeats_examples_is_told(change: 
         DataLoader(dataset(), 32, collate_fn=lambda items: collate(change(items)))
     )
     inputs, labels, index = next(iter(loader))
-    with pytest.raises(InputError, match="a collate_fn must not leave out, repeat or mix"):
+    with pytest.raises(InputError, match="does your collate_fn leave out, repeat or mix"):
         denoiser.observe(index, torch.zeros(len(inputs), K), labels)
 
 
@@ -86,7 +86,7 @@ def with_index(batch: Pair, index: Tensor) -> tuple[Pair, Tensor]:
 def test_a_batch_of_another_kind_is_carried_as_you_say() -> None:
     loader = DataLoader(dataset(), 32, collate_fn=as_pair)
     plain, _ = oddly.denoise(loader, num_classes=K, epochs=5)
-    with pytest.raises(InputError, match="not Pair: say with carry=, a function of batch and"):
+    with pytest.raises(InputError, match="not Pair: pass carry=, a function of batch and"):
         next(iter(plain))
     carried, _ = oddly.denoise(loader, num_classes=K, epochs=5, carry=with_index)
     batch, index = next(iter(carried))

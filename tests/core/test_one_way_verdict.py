@@ -66,7 +66,7 @@ def test_it_is_told_with_the_names_of_classes_or_their_numbers() -> None:
     verdict, _ = judge()
     names = [f"kind {k}" for k in range(10)]
     assert verdict.cautions(names)[0].startswith(
-        "labels seem to have gone wrong by a rule: 10 classes hold images of one other class,"
+        "labels seem to be systematically wrong: 10 classes contain images of one other class,"
         " but not the other way round (kind 9 among kind 0, kind 0 among kind 1, kind 1 among"
     )
     assert "(9 among 0, 0 among 1, 1 among 2, …)" in str(verdict)

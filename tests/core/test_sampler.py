@@ -140,10 +140,10 @@ def test_a_byte_per_example_is_held() -> None:
 @pytest.mark.parametrize(
     ("keep", "message"),
     [
-        (torch.zeros(4, dtype=torch.bool), "keep is False everywhere: nothing would be left"),
-        (torch.ones(5, dtype=torch.bool), r"boolean mask of 4, not torch.bool \(5,\)"),
-        (torch.ones(4, 1, dtype=torch.bool), r"boolean mask of 4, not torch.bool \(4, 1\)"),
-        (torch.tensor([0, 1, 2, 3]), r"boolean mask of 4, not torch.int64 \(4,\)"),
+        (torch.zeros(4, dtype=torch.bool), "keep is False everywhere, so nothing is left"),
+        (torch.ones(5, dtype=torch.bool), r"boolean mask of 4, got torch.bool \(5,\)"),
+        (torch.ones(4, 1, dtype=torch.bool), r"boolean mask of 4, got torch.bool \(4, 1\)"),
+        (torch.tensor([0, 1, 2, 3]), r"boolean mask of 4, got torch.int64 \(4,\)"),
     ],
 )
 def test_bad_masks(keep: Tensor, message: str) -> None:
@@ -154,7 +154,7 @@ def test_bad_masks(keep: Tensor, message: str) -> None:
 
 
 def test_no_examples() -> None:
-    with pytest.raises(InputError, match="there are no examples to draw from"):
+    with pytest.raises(InputError, match="the dataset is empty"):
         KeepSampler(0)
 
 

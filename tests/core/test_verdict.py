@@ -112,7 +112,7 @@ def test_sparing_one_class_leaves_examples_without_a_label_alone() -> None:
 def test_strict_raises_and_names_the_classes(
     scores: list[float], labels: list[int], named: str
 ) -> None:
-    with pytest.raises(InputError, match=rf"empty or touch classes .*{named} \(strict\)"):
+    with pytest.raises(InputError, match=rf"empty classes or prune tiny ones.*{named} \(strict\)"):
         make(scores, labels, strict=True)
 
 
@@ -135,10 +135,10 @@ def test_a_later_look_counts_a_tenth() -> None:
     again = verdict.readmit(torch.arange(5, 10), logits)  # the first was never removed
     assert again.scores[5:].tolist() == pytest.approx([4.0, 4.9, 5.1, 7.2, 9.4])
     assert again.keep[5:].tolist() == [True, True, False, False, False]
-    assert again.tell_readmitted() == "1 example readmitted so far, 3 stay removed"
+    assert again.tell_readmitted() == "1 example readmitted so far, 3 still removed"
     assert verdict.keep.tolist()[5:] == [True] + [False] * 4  # untouched
     twice = again.readmit(torch.tensor([7]), torch.tensor([[4.0, 0]]))
-    assert twice.tell_readmitted() == "2 examples readmitted so far, 2 stay removed"
+    assert twice.tell_readmitted() == "2 examples readmitted so far, 2 still removed"
 
 
 def test_a_broken_network_readmits_nothing() -> None:
@@ -172,7 +172,7 @@ def test_to_pandas() -> None:
 
 def test_told_in_one_line() -> None:
     assert str(make(big(9.0), [0] * 6)) == (
-        "epoch 3: 1 of 6 examples removed (16.7 %), score ≥ 5.000 (aim: percentile 50, weights)"
+        "epoch 3: 1 of 6 examples removed (16.7 %), score ≥ 5.000 (percentile 50, weights)"
     )
 
 
@@ -286,7 +286,9 @@ def test_a_precision_out_of_reach_is_told() -> None:
         found[target] = judge_by_sentinels(examples, losses, lower, None, 3, 4, False, target)
     assert found[0.5].tell_out_of_reach() is None
     told = found[0.999].tell_out_of_reach()
-    assert told and told.startswith("nothing is removed: at no cut 99.9 % of the removed are")
+    assert told and told.startswith(
+        "nothing is removed: no cut is expected to reach a precision of"
+    )
     assert replace(found[0.999], readmitted=1).tell_out_of_reach() is None
     assert replace(found[0.999], spared_classes=(0,)).tell_out_of_reach() is None
 

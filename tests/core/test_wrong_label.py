@@ -140,5 +140,5 @@ def test_nothing_observed_or_nan_is_told(logits: Tensor | None) -> None:
 
 
 def test_averages_over_epochs_are_refused() -> None:
-    with pytest.raises(InputError, match="wrong_label goes with statistic last alone"):
+    with pytest.raises(InputError, match="wrong_label only works with statistic last"):
         Denoiser(N, K, prune_after=1, counterfactual="wrong_label", statistic="ema")

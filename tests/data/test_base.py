@@ -56,11 +56,11 @@ def test_data_of_ones_own_is_checked() -> None:
     for broken, told in (
         (
             replace(train, labels=train.labels.int()),
-            "labels are torch.int32; make them",
+            "labels must be torch.int64, got",
         ),
         (replace(train, ids=["x"] * len(train)), "two examples have the same id"),
-        (replace(train, images=train.images.float()), r"images are torch.float32 \(120, 3, 8, 8\)"),
-        (replace(train, images=train.images[:, 0]), r"images are torch.uint8 \(120, 8, 8\)"),
+        (replace(train, images=train.images.float()), r"got torch.float32 \(120, 3, 8, 8\)"),
+        (replace(train, images=train.images[:, 0]), r"got torch.uint8 \(120, 8, 8\)"),
     ):
         with pytest.raises(InputError, match=told):
             check_data(replace(data, train=broken))

@@ -53,11 +53,11 @@ def test_parquet_files_as_on_the_hub(tmp_path: Path) -> None:
 def test_splits_that_are_not_used_are_told_of(tmp_path: Path) -> None:
     for split in ("train", "test", "validation"):
         write_parquet(tmp_path / f"data/{split}-0.parquet", [1, 2], ["cat", "dog"])
-    told = "splits not used: validation; oddly train --pool-splits takes all"
+    told = "splits not used: validation; oddly train --pool-splits uses all"
     assert load(tmp_path).notes == (told,)
     write_parquet(tmp_path / "data/validation-0.parquet", [1, 2], ["cat", None])  # no matter
     assert load(tmp_path).notes == (told,)
-    with pytest.raises(InputError, match="1 row without a label, the first is row 2"):
+    with pytest.raises(InputError, match="1 row without a label, first row 2"):
         load(tmp_path, DataOptions(image_size=4, pool_splits=True))
     (tmp_path / "data/test-0.parquet").unlink()
     write_parquet(tmp_path / "data/validation-0.parquet", [1], ["cat"])  # the test set, then
@@ -112,11 +112,11 @@ def test_bad_rows_and_files_are_told_in_one_line(tmp_path: Path) -> None:
     table = pa.table({"image": [{"bytes": b"junk", "path": None}] * 2, "label": ["a", "b"]})
     pa.parquet.write_table(table, tmp_path / "broken/train.parquet")
     for name, words in (
-        ("one", "one class only"),
-        ("empty", "1 row without a label, the first is row 2"),
-        ("none", "no column image; it has text, label"),
+        ("one", "only one class"),
+        ("empty", "1 row without a label, first row 2"),
+        ("none", "no column image; its columns are text, label"),
         ("cut", "cannot be read"),
-        ("broken", r"none of its 2 training images can be read: not an image \(train/0, train/1\)"),
+        ("broken", r"none of the 2 training images can be read: not an image \(train/0, train/1\)"),
     ):
         with pytest.raises(InputError, match=words) as told:
             load(tmp_path / name)
@@ -176,7 +176,7 @@ def test_a_test_split_without_labels_is_left_out(tmp_path: Path, pool: bool) -> 
     write_parquet(tmp_path / "validation.parquet", [3, 4], ["", ""])
     data = load(tmp_path, DataOptions(image_size=4, pool_splits=pool))
     assert data.test is None and len(data.train) == 2
-    assert data.notes == ("splits without labels left out: test, validation",)
+    assert data.notes == ("left out splits without labels: test, validation",)
 
 
 def test_a_table_of_labels_among_class_folders_is_no_dataset(tmp_path: Path) -> None:
@@ -220,5 +220,5 @@ def test_paths_without_bytes_say_what_to_do(tmp_path: Path) -> None:
     pa.parquet.write_table(
         pa.table({"image": rows, "label": ["a", "b"] * 2}), tmp_path / "train.parquet"
     )
-    with pytest.raises(InputError, match=r": embed the images \(train/0, train/1, train/2, …\)$"):
+    with pytest.raises(InputError, match=r"; embed the images \(train/0, train/1, train/2, …\)$"):
         load(tmp_path)

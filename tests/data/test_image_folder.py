@@ -61,7 +61,7 @@ def test_splits_are_no_classes(tmp_path: Path) -> None:
     assert data.test is not None and list(data.test.ids) == ["test/b/1.png", "test/b/2.png"]
     assert data.test.labels.tolist() == [1, 1]
     assert data.notes == (
-        "val is not used, for there is a test split; oddly train --pool-splits takes all",
+        "val is not used because there is a test split; oddly train --pool-splits uses all",
     )
 
 
@@ -92,7 +92,9 @@ def test_a_class_may_be_called_train(tmp_path: Path) -> None:
 
 def test_a_split_under_another_name_is_no_class(tmp_path: Path) -> None:
     root = tree(tmp_path, "train/a/1.png", "train/b/1.png", "holdout/a/2.png", "holdout/b/2.png")
-    with pytest.raises(InputError, match=r": holdout, train all hold a, b: call .* val/ or test/"):
+    with pytest.raises(
+        InputError, match=r": holdout, train all contain a, b; rename .* val/ or test/"
+    ):
         load(root)
 
 
@@ -100,8 +102,8 @@ def test_folders_above_the_classes_are_pointed_out(tmp_path: Path) -> None:
     data = load(tree(tmp_path, "2019/a/1.png", "2019/b/1.png", "2020/a/2.png", "2020/b/2.png"))
     assert data.class_names == ["2019", "2020"]  # as it was read ever since: perhaps they are
     assert data.notes == (
-        "taken for the classes: 2019, 2020, which all hold a, b; if those are the classes, give one"
-        " of the folders above them, or a table of path and label",
+        "using 2019, 2020 as classes, but they all contain a, b; if those are the classes, give one"
+        " of their parent folders, or a table of path and label",
     )
 
 
@@ -118,7 +120,7 @@ def test_folders_beside_the_splits(tmp_path: Path) -> None:
     (root / "annotations").mkdir()
     data = load(root)
     assert data.class_names == ["a", "b"]
-    assert "folders beside train/ left out: preview" in data.notes
+    assert "left out folders next to train/: preview" in data.notes
 
 
 def test_test_without_labels_is_not_used(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ def test_train_is_required(tmp_path: Path) -> None:
 
 
 def test_unknown_test_class(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"test/ has classes that train/ has no images of: zebra"):
+    with pytest.raises(InputError, match=r"test/ has classes without images in train/: zebra"):
         load(tree(tmp_path, "train/a/1.png", "train/b/1.png", "test/a/1.png", "test/zebra/1.png"))
 
 
@@ -154,24 +156,24 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
 
 
 def test_empty_and_hopeless_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no images"):
+    with pytest.raises(InputError, match="contains no images"):
         load(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "x.heic").write_text("x")
     with pytest.raises(
-        InputError, match=r"holds no images \(skipped 1 file that is not an image \(\.heic\)"
+        InputError, match=r"contains no images \(skipped 1 file that is not an image \(\.heic\)"
     ):
         load(tmp_path)
     tree(tmp_path, "1.png")
-    with pytest.raises(InputError, match="holds images but no class folders"):
+    with pytest.raises(InputError, match="has images but no class folders"):
         load(tmp_path)
     tree(tmp_path, "a/1.png")
-    with pytest.raises(InputError, match=r"one class only \(a\)"):
+    with pytest.raises(InputError, match=r"only one class \(a\)"):
         load(tmp_path)
 
 
 def test_train_without_class_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="train holds images but no class folders"):
+    with pytest.raises(InputError, match="train has images but no class folders"):
         load(tree(tmp_path, "train/1.png", "train/2.png", "test/3.png"))
 
 
@@ -186,8 +188,8 @@ def test_loose_images_and_empty_classes_are_noted(tmp_path: Path) -> None:
     data = load(root)
     assert data.class_names == ["a", "b"]
     assert data.notes == (
-        "1 image outside class folders left out: loose.png",
-        "folders without images left out: c",
+        "left out 1 image outside class folders: loose.png",
+        "left out folders without images: c",
     )
 
 
@@ -207,7 +209,7 @@ def test_links(tmp_path: Path) -> None:
         "a/1.png", "a/to_b/1.png", "a/to_b/2.png", "b/1.png", "b/2.png",
     }  # fmt: skip
     assert data.notes == (
-        "5 links leading outside the folder (or in a circle) ignored: a/itself.png, a/out.png,"
+        "ignored 5 links pointing outside the folder or in a circle: a/itself.png, a/out.png,"
         " a/to_b/circle, b/circle, outside",
     )
 
@@ -266,7 +268,7 @@ def test_everything_unreadable(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.png").write_bytes(b"")
-    with pytest.raises(InputError, match="none of its 2 training images can be read"):
+    with pytest.raises(InputError, match="none of the 2 training images can be read"):
         load(tmp_path, DataOptions(skip_unreadable=True))
     (tmp_path / "b/1.png").write_text("text")
     with pytest.raises(InputError, match=r"a/1.png \(empty file\), b/1.png \(not an image\)$"):
@@ -278,7 +280,7 @@ def test_a_class_whose_images_are_all_unreadable_stays_and_is_noted(tmp_path: Pa
     (root / "b/1.png").write_bytes(b"")
     data = load(root, DataOptions(image_size=8, skip_unreadable=True))
     assert data.class_names == ["a", "b", "c"] and data.train.labels.tolist() == [0, 2]
-    assert data.notes[-1] == "classes without a readable training image: b"
+    assert data.notes[-1] == "classes with no readable training image: b"
 
 
 def test_progress_runs_over_both_splits(tmp_path: Path) -> None:
@@ -289,7 +291,7 @@ def test_progress_runs_over_both_splits(tmp_path: Path) -> None:
 
 
 def test_bad_size(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="image size 0"):
+    with pytest.raises(InputError, match="image size must be at least 1, got 0"):
         load(tree(tmp_path, "a/1.png", "b/1.png"), DataOptions(image_size=0))
 
 
@@ -299,8 +301,8 @@ def test_photos_that_are_shrunk_are_told_of(tmp_path: Path) -> None:
         Image.new("RGB", (400, 300)).save(tmp_path / name)
     (tmp_path / "a/2.png").write_bytes(b"")
     skip = DataOptions(skip_unreadable=True)
-    told = "images of 300 px are brought to 32 px (--image-size); for a few thousand photos oddly"
-    assert load(tmp_path, skip).notes[0] == f"{told} clean judges better"
+    told = "resizing images of 300 px to 32 px (--image-size); for a few thousand photos, oddly"
+    assert load(tmp_path, skip).notes[0] == f"{told} clean works better"
     assert load(tmp_path, replace(skip, from_scratch=False)).notes[0] == told.partition(";")[0]
     assert load(tmp_path, skip).unread == ["a/2.png"]
     assert not any("300 px" in note for note in load(tmp_path, replace(skip, image_size=151)).notes)

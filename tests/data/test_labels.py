@@ -31,7 +31,7 @@ def test_by_name_and_by_number(data: LabelledData, tmp_path: Path) -> None:
     assert changed.train.labels.tolist() == [1, 2, 1, 1, 2, 1]
     assert data.train.labels.tolist() == [0, 0, 1, 1, 2, 2]
     assert changed.true_labels is data.true_labels
-    assert changed.notes == ("labels.csv: 3 labels given, 3 of them new",)
+    assert changed.notes == ("labels.csv: 3 labels read, 3 of them different",)
 
 
 def test_where_classes_are_numbers_no_other_number_is_one(
@@ -41,7 +41,7 @@ def test_where_classes_are_numbers_no_other_number_is_one(
     data = replace(data, class_names=["1", "2", "10"])
     changed = replace_labels(data, write(tmp_path, "id,label\ntrain/00000,10\ntrain/00001,2\n"))
     assert changed.train.labels.tolist() == [2, 1, 1, 1, 2, 2]
-    with pytest.raises(InputError, match=r"not the name .*\(these are 1, 2, 10\): '0' of train"):
+    with pytest.raises(InputError, match=r"not a class name \(classes: 1, 2, 10\): '0' of train"):
         replace_labels(data, write(tmp_path, "id,label\ntrain/00003,0\n"))
 
 
@@ -50,7 +50,7 @@ def test_parquet_with_other_columns(data: LabelledData, tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "l.parquet")
     changed = replace_labels(data, tmp_path / "l.parquet")
     assert changed.train.labels.tolist() == [0, 0, 1, 1, 1, 2]
-    assert changed.notes[-1].endswith("2 labels given, 1 of them new")
+    assert changed.notes[-1].endswith("2 labels read, 1 of them different")
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_bad_tables(data: LabelledData, tmp_path: Path, text: str, reason: str) 
 def test_bad_files(data: LabelledData, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.csv does not exist"):
         replace_labels(data, tmp_path / "nowhere.csv")
-    with pytest.raises(InputError, match=r"is no \.csv or"):
+    with pytest.raises(InputError, match=r"is not a \.csv or"):
         replace_labels(data, tmp_path)
     (tmp_path / "l.txt").write_text("id,label\n")
-    with pytest.raises(InputError, match=r"l\.txt is no \.csv"):
+    with pytest.raises(InputError, match=r"l\.txt is not a \.csv"):
         replace_labels(data, tmp_path / "l.txt")
 
 
@@ -98,7 +98,7 @@ def test_labels_that_a_person_decided(data: LabelledData, tmp_path: Path) -> Non
     changed = replace_labels(data, write(tmp_path, header + "\n".join(rows) + "\n"))
     assert changed.decided is not None
     assert changed.decided.tolist() == [True, True, False, False, False]
-    assert changed.notes[0].endswith("; 2 labels decided by a person, left alone")
+    assert changed.notes[0].endswith("; 2 labels set by a person, left unchanged")
     assert replace_labels(data, write(tmp_path, "id,label\ntrain/00000,1\n")).decided is None
 
 
@@ -112,7 +112,7 @@ def test_removed_examples_are_left_out(data: LabelledData, tmp_path: Path) -> No
     assert isinstance(changed.train.images, torch.Tensor) and data.true_labels is not None
     assert torch.equal(changed.train.images, data.train.images[[1, 2, 3, 5]])  # type: ignore[index]
     assert torch.equal(changed.true_labels, data.true_labels[[1, 2, 3, 5]])  # type: ignore[arg-type]
-    assert changed.notes == ("labels.csv: 1 label given, 1 of them new; 2 examples removed",)
+    assert changed.notes == ("labels.csv: 1 label read, 1 of them different; 2 examples removed",)
     assert len(data.train) == 6
 
 
@@ -133,8 +133,8 @@ def test_removed_examples_of_files_decoded_when_asked_for(
 @pytest.mark.parametrize(
     ("rows", "reason"),
     [
-        ("train/00001,dog,maybe", "column remove says 'maybe', neither yes nor no"),
-        ("train/00001,,no", "1 row without a label, the first is row 1"),
+        ("train/00001,dog,maybe", "column remove must be yes or no, got 'maybe'"),
+        ("train/00001,,no", "1 row without a label, first row 1"),
         ("train/00001,,yes\ntrain/00001,dog,no", "train/00001 two different labels"),
         ("\n".join(f"train/0000{i},,yes" for i in range(6)), "removes every training example"),
     ],
@@ -170,14 +170,16 @@ def test_decisions_on_files_that_are_gone_are_passed_over(
     assert changed.train.labels.tolist() == [1, 0, 1, 1, 2, 2]
     assert changed.decided is not None and changed.decided.tolist() == [True] + 5 * [False]
     assert changed.notes == (
-        "labels.csv: 1 of 2 ids is not in the training data: gone.png; passed over",
-        "labels.csv: 1 label given, 1 of them new; 1 label decided by a person, left alone",
+        "labels.csv: 1 of 2 ids is not in the training data: gone.png; ignored",
+        "labels.csv: 1 label read, 1 of them different; 1 label set by a person, left unchanged",
     )
     other = "".join(f"gone/{i}.png,dog,no,person\n" for i in range(2))
-    with pytest.raises(InputError, match="2 of 3 ids are not in .*; take those rows out, or give"):
+    with pytest.raises(InputError, match="2 of 3 ids are not in .*; remove those rows, or use"):
         replace_labels(data, write(tmp_path, header + other + kept))
     by_hand = "id,label\ntrain/00000,dog\ngone.png,dog\n"
-    with pytest.raises(InputError, match="1 of 2 ids is not in the training data: gone.png .ids"):
+    with pytest.raises(
+        InputError, match="1 of 2 ids is not in the training data: gone.png .its ids"
+    ):
         replace_labels(data, write(tmp_path, by_hand))
 
 
@@ -188,7 +190,7 @@ def test_images_that_cannot_be_read_may_stand_in_the_table(
     rows = "./train/torn,cat\nlost/found,dog\n"
     changed = replace_labels(data, write(tmp_path, f"id,label\n{rows}train/00000,dog\n"))
     assert changed.train.labels.tolist() == [1, 0, 1, 1, 2, 2]
-    assert changed.notes[-1] == "labels.csv: 1 label given, 1 of them new"
+    assert changed.notes[-1] == "labels.csv: 1 label read, 1 of them different"
     same = replace_labels(data, write(tmp_path, f"id,label\n{rows}"))
     assert same.train.labels.tolist() == data.train.labels.tolist()
     with pytest.raises(InputError, match="not in the training data: train/gone"):

@@ -22,13 +22,13 @@ def test_known_names() -> None:
     [
         ("digit", "unknown dataset 'digit'; did you mean 'digits'?"),
         ("cifar10n:wurst", "did you mean 'cifar10n:worst'?"),
-        ("cifar10n", "choose one of cifar10n:aggregate, cifar10n:random1"),
+        ("cifar10n", "choose one: cifar10n:aggregate, cifar10n:random1"),
         ("./nowhere", r"\./nowhere: no such file or folder"),
         ("some/where", "some/where: no such file or folder"),
         ("~/no such folder", "no such file or folder"),
         ("labels.csv", r"labels\.csv: no such file or folder"),
         ("", "unknown dataset ''; known: "),
-        ("photoz", r"unknown dataset 'photoz'; .*\(nor is there a file or folder of that name\)"),
+        ("photoz", r"unknown dataset 'photoz'; .*\(and no such file or folder exists\)"),
         ("x" * 5000, "unknown dataset 'xxx"),
         ("a\0b", r"unknown dataset 'a\\x00b'"),
     ],
@@ -44,7 +44,7 @@ def test_unknown_sources(
 
 def test_a_file_that_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"a\.zip is neither a folder of images nor"):
+    with pytest.raises(InputError, match=r"a\.zip is neither an image folder nor"):
         load_data(str(tmp_path / "a.zip"), OPTIONS)
 
 
@@ -52,5 +52,5 @@ def test_a_known_name_wins_over_a_folder(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "synthetic").mkdir()
     monkeypatch.chdir(tmp_path)
     assert load_data("synthetic", OPTIONS).name == "synthetic"
-    with pytest.raises(InputError, match="holds no images"):
+    with pytest.raises(InputError, match="contains no images"):
         load_data("./synthetic", OPTIONS)

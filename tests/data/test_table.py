@@ -69,7 +69,9 @@ def test_splits(root: Path) -> None:
     data = load(write(root, text))
     assert list(data.train.ids) == ["img/0.png", "img/1.png"]
     assert data.test is not None and list(data.test.ids) == ["img/3.png"]
-    assert [note.split(",")[0] for note in data.notes] == ["val is not used"]
+    assert [note.split(";")[0] for note in data.notes] == [
+        "val is not used because there is a test split"
+    ]
     data = load(write(root, text.replace(",test", ",valid")))
     assert data.test is not None and data.test.labels.tolist() == [0, 1] and not data.notes
 
@@ -105,11 +107,11 @@ def test_a_file_listed_twice_has_two_ids(root: Path) -> None:
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,b\nimg/0.png,a\nimg/1.png,b\n"))
     assert list(data.train.ids) == ["img/0.png", "img/0.png#2", "img/0.png#3", "img/1.png"]
     assert data.notes == (
-        "2 rows name a file listed before; their ids end in #2, #3, …; 1 file under different"
-        " labels, of which one at most is right: img/0.png",
+        "2 rows repeat a file; their ids end in #2, #3, …; 1 file with different"
+        " labels, at most one of them right: img/0.png",
     )
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,a\nimg/1.png,b\n"))
-    assert data.notes == ("1 row names a file listed before; their ids end in #2, #3, …",)
+    assert data.notes == ("1 row repeats a file; their ids end in #2, #3, …",)
 
 
 def test_missing_files(root: Path) -> None:
@@ -137,13 +139,16 @@ def test_unreadable_files(root: Path) -> None:
         ("", "is empty"),
         ("\n\n", "is empty"),
         ("path,label\n", "has no rows"),
-        ("path,lable\nimg/0.png,a\n", r"no column label \(or class, target.*it has path, lable"),
+        (
+            "path,lable\nimg/0.png,a\n",
+            r"no column label \(or class, target.*its columns are path, lable",
+        ),
         ("name,label\nimg/0.png,a\n", r"no column path \(or file, filename"),
-        ("path,label\nimg/0.png,a\nimg/1.png\n", "row 2 has 1 column, not 2: img"),
-        ("path,label\nimg/0.png,a\nimg/1.png,\n", "1 row without a label, the first is row 2"),
-        ("path,label\n,a\nimg/1.png,b\n", "1 row without a path, the first is row 1"),
-        ("path,label\nimg/0.png,a\nimg/1.png,a\n", r"one class only \(a\)"),
-        ("path,label,split\nimg/0.png,a,trian\n", "split 'trian' in row 1 is none of train"),
+        ("path,label\nimg/0.png,a\nimg/1.png\n", "row 2 has 1 column, expected 2: img"),
+        ("path,label\nimg/0.png,a\nimg/1.png,\n", "1 row without a label, first row 2"),
+        ("path,label\n,a\nimg/1.png,b\n", "1 row without a path, first row 1"),
+        ("path,label\nimg/0.png,a\nimg/1.png,a\n", r"only one class \(a\)"),
+        ("path,label,split\nimg/0.png,a,trian\n", "unknown split 'trian' in row 1; use train"),
         ("path,label,split\nimg/0.png,a,test\n", "no rows to train on"),
         (
             "path,label,split\nimg/0.png,a,train\nimg/1.png,b,train\nimg/2.png,c,test\n",
@@ -162,7 +167,7 @@ def test_text_that_is_none(root: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8"):
         load(root / "t.csv")
     (root / "t.csv").write_bytes(b"path,label\nimg/0.png,caf\xe9\nimg/1.png,b\n")
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot (be )?read"):
         load(root / "t.csv")
 
 
@@ -172,7 +177,7 @@ def test_broken_parquet(root: Path) -> None:
     whole = file.read_bytes()
     for content in (b"", whole[: len(whole) // 2], whole[4:], b"path,label\n"):
         file.write_bytes(content)
-        with pytest.raises(InputError, match=r"t\.parquet cannot be read") as caught:
+        with pytest.raises(InputError, match=r"cannot read .*t\.parquet") as caught:
             load(file)
         assert "\n" not in str(caught.value)
 
@@ -183,14 +188,16 @@ def test_embedded_images_are_read_and_are_no_labels(root: Path) -> None:
     pa.parquet.write_table(pa.table({"image": image, "label": [1, 2]}), root / "t.parquet")
     assert list(load(root / "t.parquet").train.ids) == ["train/0", "train/1"]
     pa.parquet.write_table(pa.table({"path": ["a", "b"], "label": image}), root / "t.parquet")
-    with pytest.raises(InputError, match="column label is of type struct<.*, not text or integers"):
+    with pytest.raises(
+        InputError, match="column label has type struct<.*, expected text or integers"
+    ):
         load(root / "t.parquet")
     pa.parquet.write_table(pa.table({"path": ["img/0.png"], "label": [0.5]}), root / "t.parquet")
-    with pytest.raises(InputError, match="column label is of type double"):
+    with pytest.raises(InputError, match="column label has type double"):
         load(root / "t.parquet")
 
 
 def test_a_table_of_two_labels_tells_which_it_takes(root: Path) -> None:
     data = load(write(root, "path,class,label\nimg/0.png,x,a\nimg/1.png,y,b\n"))
     assert data.class_names == ["a", "b"]
-    assert data.notes == ("t.csv has the columns class, label: label is taken",)
+    assert data.notes == ("t.csv has the columns class, label; using label",)

@@ -27,7 +27,7 @@ def test_the_folder_is_named_after_the_run(tmp_path: Path, monkeypatch: pytest.M
     other = oddly.train("synthetic", method="erm", epochs=1, seed=1)
     assert run.path.parent == Path("runs") and run.path.name.startswith("synthetic-erm-")
     assert other.path != run.path
-    with pytest.raises(InputError, match="holds a finished run"):
+    with pytest.raises(InputError, match="already contains a finished run"):
         oddly.train("synthetic", method="erm", epochs=1)
 
 
@@ -39,9 +39,9 @@ def test_what_needs_no_image_is_told_before_any_is_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"labels\.csv does not exist"):
         oddly.train(photos, tmp_path / "run", labels=table)
     oddly.train("synthetic", tmp_path / "run", method="erm", epochs=1)
-    with pytest.raises(InputError, match="holds a finished run"):
+    with pytest.raises(InputError, match="already contains a finished run"):
         oddly.train(photos, tmp_path / "run")
-    with pytest.raises(InputError, match="holds no images"):
+    with pytest.raises(InputError, match="contains no images"):
         oddly.train(photos, tmp_path / "other", model="wrn-10-1")
 
 
@@ -69,7 +69,7 @@ def test_own_data_resumes_when_given_again(tmp_path: Path, monkeypatch: pytest.M
     own = synthetic(num_classes=4, seed=3)
     with pytest.raises(KeyboardInterrupt):
         oddly.train(own, tmp_path, watcher=StopAfter(1), **QUICK)
-    with pytest.raises(InputError, match="is not what"):
+    with pytest.raises(InputError, match="has changed since"):
         oddly.train(synthetic(num_classes=4, seed=4), tmp_path, resume=True)
     assert oddly.train(own, tmp_path, resume=True).summary["classes"] == 4
 
@@ -79,9 +79,9 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
         oddly.train("synthetic", tmp_path, noise=0.4, watcher=StopAfter(1), **QUICK)
     for options in ({"epochs": 4}, {"noise": 0.2}, {"percentile": 20}, {"method": "erm"}):
         name = next(iter(options))
-        with pytest.raises(InputError, match=f"was begun with {name} = .*--resume cannot change"):
+        with pytest.raises(InputError, match=f"was started with {name} = .*--resume cannot change"):
             oddly.train("synthetic", tmp_path, resume=True, **options)
-    with pytest.raises(InputError, match="begun with data = synthetic, not digits"):
+    with pytest.raises(InputError, match="started with data = synthetic, not digits"):
         oddly.train("digits", tmp_path, resume=True)
     same = {**QUICK, "percentile": "10"}  # as `--set` would give it
     run = oddly.train("synthetic", tmp_path, resume=True, noise=0.4, device="cpu", **same)
@@ -91,12 +91,12 @@ def test_resume_takes_the_same_options_and_no_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "say what to train on"),
+        ({}, "nothing to train on"),
         ({"resume": True}, "--resume needs --out"),
-        ({"data": "synthetic", "epochs": "many"}, "epochs takes int"),
+        ({"data": "synthetic", "epochs": "many"}, "epochs must be int"),
         ({"data": "synthetic", "epochz": 3}, "unknown option 'epochz'; did you mean 'epochs'"),
-        ({"data": "synthetic", "noise": "0.4"}, "noise takes float"),
-        ({"data": "synthetic", "percentile": "ten"}, "takes float.*, not 'ten'"),
+        ({"data": "synthetic", "noise": "0.4"}, "noise must be float"),
+        ({"data": "synthetic", "percentile": "ten"}, "must be float.*, got 'ten'"),
     ],
 )
 def test_what_python_gets_wrong_is_an_input_error(
@@ -109,7 +109,7 @@ def test_what_python_gets_wrong_is_an_input_error(
 
 
 def test_resume_and_overwrite_exclude_each_other(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="choose one"):
+    with pytest.raises(InputError, match="cannot be used together"):
         oddly.train("synthetic", tmp_path, resume=True, overwrite=True)
 
 
@@ -120,7 +120,7 @@ def test_a_run_folder_inside_the_images_is_refused(
     write_pictures(photos, 4)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.chdir(photos)
-    refused = "would lie inside the images of .*; pass --out with a folder elsewhere"
+    refused = "is inside the images of .*; choose an --out folder somewhere else"
     for out in (photos, photos / "red" / "run", "run", None):
         for data in (photos, "."):
             with pytest.raises(InputError, match=refused):

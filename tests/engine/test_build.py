@@ -34,7 +34,7 @@ def test_the_recipe_and_the_methods_settings_end_up_in_the_config() -> None:
 
 def test_settings_of_other_methods_are_noted_and_left_out() -> None:
     parts = build(RunConfig("synthetic", method="erm", settings={"prune_after": 3}))
-    assert parts.notes == ["erm has no setting 'prune_after': ignored"]
+    assert parts.notes == ["ignored setting 'prune_after': erm has no such setting"]
     assert parts.config.settings == {}
 
 
@@ -175,5 +175,5 @@ def test_what_a_frozen_backbone_cannot_look_at(frozen: RunConfig) -> None:
             pictures: Any = list(data.train.images)
             decoded: Subset[Tensor] = Subset(pictures, range(len(data.train)))
             data = replace(data, train=replace(data.train, images=decoded))
-        with pytest.raises(InputError, match=r"frozen backbone looks at image files, or at images"):
+        with pytest.raises(InputError, match=r"frozen backbone needs image files, or images"):
             build(frozen, data)

@@ -189,7 +189,7 @@ def test_data_with_features_for_images(tmp_path: Path) -> None:
     data = load_data(str(tmp_path), DataOptions(decode=False))
     assert not embed_data(data, Mean(), 4, CPU, skip_unreadable=False).notes
     made = embed_data(data, Mean(), 3, CPU, skip_unreadable=False)
-    assert made.notes == ("images of 6 px are brought to 3 px (--image-size)",)
+    assert made.notes == ("resizing images of 6 px to 3 px (--image-size)",)
     assert isinstance(made.train.images, Tensor) and made.image_shape == (3, 1, 1)
     assert float(made.train.images.float().square().sum(1).mean()) == pytest.approx(1, abs=1e-3)
     assert made.test is not None and torch.equal(made.test.images, made.train.images)  # type: ignore[arg-type]
@@ -224,7 +224,7 @@ def test_no_readable_image_at_all(tmp_path: Path) -> None:
     found = embed_images(source, Mean, CPU)
     assert len(found.features) == 0 and len(found.unreadable) == 2
     data = replace(synthetic(), train=Split(source, torch.tensor([0, 1]), ["0", "1"]), test=None)
-    with pytest.raises(InputError, match=r"none of its 2 images .*: empty file \(0, 1\)"):
+    with pytest.raises(InputError, match=r"none of the 2 images .*: empty file \(0, 1\)"):
         embed_data(data, Mean(), 8, CPU, skip_unreadable=True)
 
 

@@ -148,9 +148,9 @@ def test_the_augmentation_is_the_datas_where_nothing_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (RunConfig("mine", cutout=9), "a cutout of 9 does not fit into 8 x 8 pixels"),
-        (RunConfig("mine", mirror_test=True, flip=False), "synthetic has flip off"),
-        (RunConfig("mine", reflect=True), "images that are shifted; those of synthetic are not"),
+        (RunConfig("mine", cutout=9), "cutout 9 is larger than the images, 8 x 8 pixels"),
+        (RunConfig("mine", mirror_test=True, flip=False), "flip is off for synthetic"),
+        (RunConfig("mine", reflect=True), "shifted images; those of synthetic are not"),
     ],
 )
 def test_what_images_are_refused(config: RunConfig, message: str) -> None:
@@ -163,7 +163,9 @@ def test_features_have_no_pixels(options: dict[str, int]) -> None:
     images = synthetic()
     features = replace(images.train, images=torch.rand(len(images.train), 5))
     data = replace(images, train=features, image_shape=(5, 1, 1))
-    with pytest.raises(InputError, match=f"{next(iter(options))} needs images; synthetic holds"):
+    with pytest.raises(
+        InputError, match=f"{next(iter(options))} needs images, but synthetic contains"
+    ):
         choose_augment(data, RunConfig("mine", **options))  # type: ignore[arg-type]
 
 

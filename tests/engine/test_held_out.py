@@ -79,5 +79,5 @@ def test_what_cannot_be_held_out(untested: LabelledData) -> None:
     few = untested.take(torch.arange(4))
     with pytest.raises(InputError, match="4 examples are too few to hold 0.1 of them out"):
         hold_out_test(few, CONFIG)
-    with pytest.raises(InputError, match="hold_out must be within 0..0.5; it is 0.6"):
+    with pytest.raises(InputError, match="hold_out must be within 0..0.5, got 0.6"):
         RunConfig("photos", hold_out=0.6)

@@ -122,7 +122,7 @@ def test_other_data_is_not_resumed(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run_config(NOISY, tmp_path, synthetic(), watcher=StopAfter(2))
     before = (tmp_path / "metrics.jsonl").read_bytes()
-    with pytest.raises(InputError, match="is not what .* was begun with.*--overwrite"):
+    with pytest.raises(InputError, match="has changed since .* was started.*--overwrite"):
         run_config(NOISY, tmp_path, synthetic(per_class=41), resume=True)
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
@@ -143,8 +143,8 @@ def test_a_checkpoint_of_another_version_is_one_clear_line(tmp_path: Path) -> No
         with pytest.raises(InputError) as caught:
             run_config(NOISY, tmp_path, resume=True)
         assert str(caught.value) == (
-            f"the checkpoint in {tmp_path} was written by another version of oddly and cannot be"
-            " continued; start again with --overwrite"
+            f"cannot continue from the checkpoint in {tmp_path}: it was written by another version"
+            " of oddly; start over with --overwrite"
         )
     assert all(file.read_bytes() == content for file, content in files.items())
     torch.save(state, path)
@@ -179,7 +179,7 @@ def test_check_weights() -> None:
     model = torch.nn.Linear(2, 2)
     check_weights(model, 0)
     model.weight.data[1, 1] = math.nan
-    with pytest.raises(InputError, match="infinite at the end of epoch 1"):
+    with pytest.raises(InputError, match="infinite or NaN in epoch 1"):
         check_weights(model, 0)
 
 
@@ -266,7 +266,7 @@ def test_the_schedule_begins_anew() -> None:
 def test_a_fork_needs_its_milestone(tmp_path: Path) -> None:
     run_config(replace(NOISY, epochs=2, settings={}), tmp_path / "trunk", milestones=[1])
     fork = checkpoint.Fork(tmp_path / "trunk", 2)
-    with pytest.raises(InputError, match="has kept no checkpoint of epoch 2"):
+    with pytest.raises(InputError, match="has no checkpoint of epoch 2"):
         run_config(replace(NOISY, epochs=2, settings={}), tmp_path / "fork", fork=fork)
     assert checkpoint.milestone_path(tmp_path / "trunk", 1).exists()
     run_config(replace(NOISY, epochs=1, settings={}), tmp_path / "trunk", overwrite=True)

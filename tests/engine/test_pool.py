@@ -58,5 +58,5 @@ def test_processes_and_one_that_is_killed(tmp_path: Path) -> None:
     pids = [pid for _, pid in (next(ends), next(ends))]
     assert os.getpid() not in pids
     told.touch()
-    with pytest.raises(InputError, match="a training process was killed, perhaps for memory"):
+    with pytest.raises(InputError, match="a training process was killed, perhaps out of memory"):
         list(ends)

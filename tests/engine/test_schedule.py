@@ -43,5 +43,5 @@ def test_warmup_may_fill_the_whole_run() -> None:
 
 
 def test_unknown_kind() -> None:
-    with pytest.raises(ValueError, match="no schedule"):
+    with pytest.raises(ValueError, match="unknown schedule"):
         schedule_factor("linear", 1, 10)

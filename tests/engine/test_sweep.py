@@ -32,5 +32,5 @@ def test_against_the_network_itself() -> None:
 def test_one_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = build(RunConfig("synthetic", method="erm", device="cpu"))
     monkeypatch.setattr(table, "free_memory", lambda device: 1_000)
-    with pytest.raises(InputError, match=r"a sweep over the examples keeps 120 x 3 numbers: 1.44"):
+    with pytest.raises(InputError, match=r"a pass over all examples stores 120 x 3 numbers: 1.44"):
         parts.context.probabilities(parts.model)

@@ -18,11 +18,11 @@ def test_a_table_that_fits() -> None:
     tables = TableMaker("elr", 1000, CPU)
     assert tables.make(7).shape == (1000, 7) and not tables.notes
     tables.make(1000)
-    assert tables.notes == ["elr keeps 1,000 x 1,000 numbers: 4 MB"]
+    assert tables.notes == ["elr stores 1,000 x 1,000 numbers: 4 MB"]
 
 
 def test_one_that_does_not() -> None:
-    with pytest.raises(InputError, match=r"elr keeps 1,000,000,000 x 1,000 .*: 4 TB of memory"):
+    with pytest.raises(InputError, match=r"elr stores 1,000,000,000 x 1,000 .*: 4 TB, but only"):
         TableMaker("elr", 10**9, CPU).make(1000)
 
 

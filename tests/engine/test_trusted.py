@@ -43,7 +43,7 @@ def test_a_tenth_by_default_of_every_class_alike() -> None:
     assert trusted is not None and len(trusted) == 12 and parts.context.num_examples == 108
     assert parts.test_feed is not None and len(parts.test_feed.split) == 60
     assert Counter(trusted.labels.tolist()) == {0: 4, 1: 4, 2: 4}
-    assert "12 trusted examples held out of the 120 to train on" in parts.notes
+    assert "held out 12 trusted examples of the 120 to train on" in parts.notes
     held = dict(zip(parts.trusted_feed.feed.split.ids, trusted.labels.tolist(), strict=True))  # type: ignore[union-attr]
     whole = build(replace(NOISY, method="erm")).data
     assert set(parts.data.train.ids) | set(held) == set(whole.train.ids)
@@ -85,8 +85,8 @@ def test_ids_that_the_user_vouches_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trusted", "message"),
     [
-        (13, "--trusted 13: synthetic can spare 2..12 of its 120 training examples"),
-        ("0", "can spare 2..12"),
+        (13, "--trusted must be within 2..12 for synthetic, a tenth of its 120 training examples"),
+        ("0", "must be within 2..12"),
         ("nowhere.csv", "trusted: nowhere.csv does not exist"),
     ],
 )
@@ -98,7 +98,7 @@ def test_what_cannot_be_trusted(trusted: int | str, message: str) -> None:
 
 def test_with_neither_true_labels_nor_a_file() -> None:
     data = replace(synthetic(), true_labels=None)
-    with pytest.raises(InputError, match=r"needy needs trusted labels.*give --trusted FILE"):
+    with pytest.raises(InputError, match=r"needy needs trusted labels.*pass --trusted FILE"):
         build(RunConfig("mine", method="needy"), data)
     with pytest.raises(InputError, match="a tenth of the 9 training examples is too few"):
         build(NOISY, synthetic(per_class=3))

@@ -45,7 +45,7 @@ def test_a_watcher_hears_everything_in_order(tmp_path: Path) -> None:
     train("synthetic", tmp_path, watcher=diary, **options)
     epoch = [("step", 50), ("step", 50), ("step", 20)]
     assert diary.lines == [
-        ("note", "erm has no setting 'percentile': ignored"),
+        ("note", "ignored setting 'percentile': erm has no such setting"),
         ("begin", "erm on synthetic", tmp_path, 2, 0),
         *[("begin_epoch", 1, 3), *epoch, ("end_epoch", 1, 120)],
         *[("begin_epoch", 2, 3), *epoch, ("end_epoch", 2, 120)],

@@ -59,7 +59,9 @@ def test_names_without_a_folder_of_that_name(here: Path, monkeypatch: pytest.Mon
 
 def test_another_folder_of_that_name_is_told_of(here: Path) -> None:
     oddly.clean("photos", epochs=1, device="cpu")
-    with pytest.raises(InputError, match=f"holds a finished run of {here}/photos; choose another"):
+    with pytest.raises(
+        InputError, match=f"already contains a finished run of {here}/photos; choose another"
+    ):
         oddly.clean("../there/photos", epochs=1, device="cpu")
 
 
@@ -70,7 +72,7 @@ def test_data_of_ones_own_go_by_their_name(here: Path, monkeypatch: pytest.Monke
     with pytest.raises(KeyboardInterrupt):
         oddly.train(data, "run", watcher=StopAfter(1), epochs=2, method="erm")
     monkeypatch.chdir("../there")
-    with pytest.raises(InputError, match="was begun with data = photos, not pictures"):
+    with pytest.raises(InputError, match="was started with data = photos, not pictures"):
         oddly.train(replace(data, name="pictures"), "../here/run", resume=True)
     run = oddly.train(data, "../here/run", resume=True)
     assert [row["epoch"] for row in run.metrics] == [1, 2]
@@ -98,7 +100,9 @@ def test_a_run_goes_on_from_elsewhere(here: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(KeyboardInterrupt):
         oddly.train("photos", "run", watcher=StopAfter(1), **options)
     monkeypatch.chdir("../there")  # with photos of its own, which are not meant
-    with pytest.raises(InputError, match="was begun with data = .*here/photos, not .*there/photos"):
+    with pytest.raises(
+        InputError, match="was started with data = .*here/photos, not .*there/photos"
+    ):
         oddly.train("photos", "../here/run", resume=True)
     same = {**options, "labels": "../here/labels.csv"}
     run = oddly.train("../here/photos/", "../here/run", resume=True, **same)

@@ -157,7 +157,7 @@ def test_changes_of_the_recipe_are_other_runs() -> None:
     assert (blanked.cutout, blanked.mirror_test) == (8, True)
     other = FULL.changed({"model": "resnet18"}).trunk("cifar10")
     assert (other.model, other.dropout) == ("resnet18", 0.0)
-    with pytest.raises(InputError, match="epochs takes int, not 'many'"):
+    with pytest.raises(InputError, match="epochs must be int, got 'many'"):
         FULL.changed({"epochs": "many"})
 
 
@@ -169,7 +169,7 @@ def test_a_result_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
     other = TINY.config("synthetic", 1, method="erm")
     (file,) = tmp_path.glob("*.json")
     file.rename(tmp_path / f"{run_name(other)}.json")
-    with pytest.raises(InputError, match="holds another run"):
+    with pytest.raises(InputError, match="contains a different run"):
         store.find(other)
 
 

@@ -57,10 +57,10 @@ def test_nothing_to_show_is_one_line() -> None:
 def test_an_unknown_block_is_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("<!-- table99 -->\n<!-- end -->\n")
-    with pytest.raises(InputError, match="no table or figure is called 'table99'"):
+    with pytest.raises(InputError, match="unknown table or figure 'table99'"):
         refresh(page, EXPERIMENTS, Store())
     page.write_text("<!-- table3 fast -->\n<!-- end -->\n")
-    with pytest.raises(InputError, match="table3 has no size called 'fast'"):
+    with pytest.raises(InputError, match="table3 has no size 'fast'"):
         refresh(page, EXPERIMENTS, Store())
     page.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not UTF-8 text"):

@@ -34,14 +34,14 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"5", b"{}", b"\xff\xfe", b"[" * 100_000])
 def test_no_result_at_all(mine: Path, text: bytes) -> None:
     mine.write_bytes(text)
-    with pytest.raises(InputError, match=f"{mine.name} is no stored result; remove it"):
+    with pytest.raises(InputError, match=f"{mine.name} is not a stored result; remove it"):
         Store(mine.parent).find(CONFIG)
 
 
 @pytest.mark.parametrize("part", ["identity", "config", "summary", "curve", "snapshots", "also"])
 def test_a_part_that_is_something_else(mine: Path, content: Content, part: str) -> None:
     mine.write_text(json.dumps({**content, part: 5}))
-    with pytest.raises(InputError, match="is no stored result"):
+    with pytest.raises(InputError, match="is not a stored result"):
         Store(mine.parent).find(CONFIG)
 
 
@@ -55,7 +55,7 @@ def test_what_a_later_version_adds_does_no_harm(mine: Path, content: Content) ->
 def test_a_number_that_is_none(mine: Path, content: Content, accuracy: Any) -> None:
     content["summary"] = {**content["summary"], "test_accuracy": accuracy}
     mine.write_text(json.dumps(content))
-    told = f"no number for 'ODD', 'CIFAR-100 40 %' can be read off {run_name(CONFIG)}: "
+    told = f"cannot read 'ODD', 'CIFAR-100 40 %' from {run_name(CONFIG)}: "
     with pytest.raises(InputError, match=told):
         fill([CELL], Store(mine.parent))
 
@@ -63,5 +63,5 @@ def test_a_number_that_is_none(mine: Path, content: Content, accuracy: Any) -> N
 def test_another_run_under_this_name(mine: Path, content: Content) -> None:
     content["identity"] = {**content["identity"], "noise": 0.2}
     mine.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="holds another run than its name says"):
+    with pytest.raises(InputError, match="contains a different run than its name says"):
         Store(mine.parent).find(CONFIG)

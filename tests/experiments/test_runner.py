@@ -157,8 +157,8 @@ def test_when_nothing_more_fits_it_says_what_comes_next(runner: Runner) -> None:
     jobs = [Job(TINY.trunk("synthetic", seed), until=1) for seed in range(2)]
     runner.deadline = time.monotonic() + 1
     assert runner.run(jobs) == jobs[:1]
-    assert told[0].startswith("nothing fits into") and "seed 0" in told[0]
-    assert told[-1].startswith("nothing more fits; next: plain training on synthetic, no")
+    assert told[0].startswith("no run fits in") and "seed 0" in told[0]
+    assert told[-1].startswith("out of time for another run; next: plain training on synthetic, no")
 
 
 def test_snapshots_are_taken_and_stored(runner: Runner) -> None:

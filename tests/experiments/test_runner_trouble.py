@@ -49,7 +49,7 @@ def test_what_cannot_be_stored_is_not_trained(runner: Runner, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("dataset", "told"), [("imagenet", "val is missing"), ("places", "no further test set")]
+    ("dataset", "told"), [("imagenet", "val is missing"), ("places", "unknown extra test set")]
 )
 def test_a_further_test_set_is_looked_for_before_the_training(
     runner: Runner, tmp_path: Path, dataset: str, told: str
@@ -71,5 +71,5 @@ def test_a_useless_checkpoint_is_told_with_the_folder_to_remove(
     runner.grow_trunk(trunk, 2, {2})
     path = milestone_path(runner.folder(trunk), 2)
     path.write_bytes(content) if isinstance(content, bytes) else torch.save(content, path)
-    with pytest.raises(InputError, match=f"; remove {runner.folder(trunk)} and call again$"):
+    with pytest.raises(InputError, match=f"; remove {runner.folder(trunk)} and run again$"):
         runner.run([job])

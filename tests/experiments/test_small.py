@@ -55,10 +55,10 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "say which table or figure"),
+        ((), "name a table or figure"),
         (("tabel1",), "did you mean 'table1'"),
         (("table3", "--fast"), "table3 has no --fast; use --full or --small"),
-        (("table1", "--small", "--full"), "--small and --full exclude each other"),
+        (("table1", "--small", "--full"), "--small and --full cannot be used together"),
         (("table1", "--column", "CIFAR-11"), "unknown column 'CIFAR-11'"),
         (
             ("table1", "--fast", "--row", "CutMix, one minute", "--column", "CIFAR-100 40 %"),
@@ -68,16 +68,16 @@ def test_nothing_stored_is_shown_as_missing(oddly: Command, tmp_path: Path) -> N
             ("table1", "--skip-unreadable"),
             "--skip-unreadable is for image files; table1 reads none",
         ),
-        (("table1", "--with", "dropout"), "--with takes NAME=VALUE, not 'dropout'"),
-        (("table1", "--with", "data=digits"), "--with cannot change data: every cell has its own"),
-        (("table1", "--with", "noise=0.1"), "--with cannot change noise: every cell has its own"),
+        (("table1", "--with", "dropout"), "--with expects NAME=VALUE, got 'dropout'"),
+        (("table1", "--with", "data=digits"), "--with cannot change data: each cell sets its own"),
+        (("table1", "--with", "noise=0.1"), "--with cannot change noise: each cell sets its own"),
         (("table1", "--with", "seed=3"), "--with cannot change seed"),
         (("table1", "--with", "preset=paper"), "--with cannot change preset"),
         (
             ("table1", "--with", "epochs=50"),
-            "E = 75 lies beyond 50 epochs; add --with prune_after=N",
+            "E = 75 is beyond 50 epochs; add --with prune_after=N",
         ),
-        (("table1", "--with", "dropout=much"), "dropout takes float, not 'much'"),
+        (("table1", "--with", "dropout=much"), "dropout must be float, got 'much'"),
         (("table1", "--small", "--run", "--data-dir", "nowhere"), "nowhere.* is missing"),
     ],
 )
@@ -89,7 +89,10 @@ def test_mistakes_are_one_line(
 
 
 def test_what_is_not_drawn_is_told(oddly: Command, tmp_path: Path) -> None:
-    for name, told in (("table1", "has no figure"), ("figure10", "what the figure shows is miss")):
+    for name, told in (
+        ("table1", "has no figure"),
+        ("figure10", "no figure written: its runs are miss"),
+    ):
         command = ("reproduce", name, "--small", "--runs", tmp_path, "--out", tmp_path / "out")
         code, _, remarks = oddly(*command)
         assert code == 0 and told in remarks

@@ -64,7 +64,9 @@ def test_indices_are_known_by_a_batchs_number_also_from_the_middle_of_an_epoch()
 
 @pytest.mark.parametrize("labels", [torch.zeros(3, K), torch.zeros(6).long(), ["a", "b", "c"]])
 def test_labels_that_are_not_one_class_per_example(labels: Any) -> None:
-    with pytest.raises(InputError, match="a batch of 3 examples has labels .*keep class indices"):
+    with pytest.raises(
+        InputError, match="a batch of 3 examples has labels .*expected one class index"
+    ):
         make_feed().observe(torch.arange(3), torch.zeros(3, K), labels)
 
 
@@ -74,7 +76,7 @@ def test_whoever_was_never_seen_is_counted() -> None:
     for number, (_, labels) in enumerate(feed):
         if number < 12:
             feed.observe(feed.indices[number], torch.eye(K)[labels] * 5, labels)
-    with pytest.warns(UserWarning, match="160 of 640 examples were never seen: they are kept"):
+    with pytest.warns(UserWarning, match="160 of 640 examples were never seen and are kept"):
         verdict = feed.finish(1, nn.Identity())
     assert verdict is not None
     assert verdict.keep[verdict.scores.isnan()].all()
@@ -83,7 +85,7 @@ def test_whoever_was_never_seen_is_counted() -> None:
 def test_no_verdict_and_what_to_do_about_it() -> None:
     feed = make_feed(prune_after=2)
     for stopped in (False, True):  # nor is there anything to judge by before an epoch has ended
-        with pytest.warns(UserWarning, match="before there was a verdict .*epochs=.*prune_after="):
+        with pytest.warns(UserWarning, match="before the verdict .*epochs=.*prune_after="):
             assert feed.conclude(nn.Identity(), stopped) is None
 
 
@@ -107,7 +109,7 @@ def test_a_verdict_that_cannot_be_is_no_reason_to_lose_a_training() -> None:
     for number, (_, labels) in enumerate(feed):
         feed.observe(feed.indices[number], torch.zeros(len(labels), K), labels)
     feed.finish(1, nn.Linear(1, K))
-    with pytest.warns(UserWarning, match="stopped before there was a verdict on the labels: "):
+    with pytest.warns(UserWarning, match="stopped before the verdict on the labels: "):
         assert feed.conclude(nn.Identity(), stopped=True) is None  # it has no final layer
 
 
@@ -117,7 +119,7 @@ def test_a_checkpoint_of_fewer_processes(tmp_path: Path) -> None:
         feed.read(tmp_path, 0)
     for rank in range(2):
         feed.write(tmp_path, rank)
-    with pytest.raises(InputError, match="oddly_2.pt .* saved by 2 processes: resume with as many"):
+    with pytest.raises(InputError, match="oddly_2.pt .* saved by 2 processes; resume with as many"):
         feed.read(tmp_path, 2)
 
 

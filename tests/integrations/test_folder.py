@@ -47,7 +47,7 @@ def test_a_doubt_goes_with_it(tmp_path: Path) -> None:
     run = save_run(
         replace(make_verdict(), contrast=2.8, contrast_needed=6.5), tmp_path / "run", NAMES
     )
-    assert run.doubt and "(contrast 2.80, 6.50 is needed)" in run.doubt
+    assert run.doubt and "(contrast 2.80, 6.50 needed)" in run.doubt
     assert run.summary["contrast"] == 2.8
 
 
@@ -96,21 +96,27 @@ def test_numbers_and_lists_will_do(tmp_path: Path) -> None:
     ("settings", "message"),
     [
         ({"ids": ["a", "b", "c"]}, "3 ids for 4 examples"),
-        ({"ids": ["a", "b", "a", "c"]}, "ids must differ, but 'a' is there 2 times"),
-        ({"ids": ["a.png", "b.png", "c.png", "d.png"]}, "'a.png' looks like a file: pass data"),
-        ({"data": "."}, "data alone does not name the images: pass ids"),
-        ({"ids": list("abcd"), "data": "nowhere"}, "nowhere: no such folder of images"),
-        ({"predictions": torch.zeros(4, 3)}, r"4 class numbers, not torch.float32 \(4, 3\)"),
-        ({"predictions": [0, 1]}, r"4 class numbers, not torch.int64 \(2,\)"),
-        ({"predictions": [0, 1, 2, 3]}, "class 3 among the predictions, but 3 class names"),
-        ({"class_names": ["cat", "dog"]}, "class 2 among the labels, but 2 class names"),
-        ({"class_names": dict(enumerate(NAMES))}, "not a dict: of an id2label its values"),
-        ({"class_names": "abc"}, "class_names must be a list of names, not of type str"),
-        ({"class_names": set(NAMES)}, "class_names must be a list of names, not of type set"),
-        ({"class_names": []}, "class 2 among the labels, but 0 class names"),
-        ({"class_names": 3}, "class_names must be a list of names, not of type int"),
-        ({"class_names": ["cat", "dog", "cat"]}, "names must differ, but 'cat' is there 2 times"),
-        ({"ids": [f"{i}.png" for i in range(4)], "data": "."}, r"0\.png: no such image; ids are"),
+        ({"ids": ["a", "b", "a", "c"]}, "ids must be unique, but 'a' occurs 2 times"),
+        (
+            {"ids": ["a.png", "b.png", "c.png", "d.png"]},
+            "'a.png' looks like a file: pass its folder as data",
+        ),
+        ({"data": "."}, "data needs ids: pass the image files"),
+        ({"ids": list("abcd"), "data": "nowhere"}, "nowhere: no such folder"),
+        ({"predictions": torch.zeros(4, 3)}, r"4 class numbers, got torch.float32 \(4, 3\)"),
+        ({"predictions": [0, 1]}, r"4 class numbers, got torch.int64 \(2,\)"),
+        ({"predictions": [0, 1, 2, 3]}, "predictions contain class 3, but there are 3 class names"),
+        ({"class_names": ["cat", "dog"]}, "labels contain class 2, but there are 2 class names"),
+        ({"class_names": dict(enumerate(NAMES))}, "not a dict: use the values of id2label"),
+        ({"class_names": "abc"}, "class_names must be a list of names, got str"),
+        ({"class_names": set(NAMES)}, "class_names must be a list of names, got set"),
+        ({"class_names": []}, "labels contain class 2, but there are 0 class names"),
+        ({"class_names": 3}, "class_names must be a list of names, got int"),
+        ({"class_names": ["cat", "dog", "cat"]}, "names must be unique, but 'cat' occurs 2 times"),
+        (
+            {"ids": [f"{i}.png" for i in range(4)], "data": "."},
+            r"0\.png: no such image; ids must be",
+        ),
     ],
 )
 def test_what_cannot_be_saved_leaves_no_folder(
@@ -122,10 +128,12 @@ def test_what_cannot_be_saved_leaves_no_folder(
 
 
 def test_without_a_verdict_or_a_place(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no verdict to save"):
+    with pytest.raises(InputError, match="no verdict to save"):
         save_run(None, tmp_path / "run", NAMES)
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(InputError, match="is not empty and holds no run; choose another folder$"):
+    with pytest.raises(
+        InputError, match="is not empty and not a run folder; choose another folder$"
+    ):
         save_run(make_verdict(), tmp_path, NAMES)
 
 

@@ -224,7 +224,7 @@ class Interrupt(transformers.TrainerCallback):
 
 def test_who_interrupts_before_e_is_told_how_to_get_a_verdict(tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path)
-    with pytest.raises(InputError, match="nothing to judge by"):
+    with pytest.raises(InputError, match="nothing to judge"):
         trainer.judge_now()
     trainer.add_callback(Interrupt())
     how = r"interrupted before .* trainer.judge_now\(\) .*catch KeyboardInterrupt"
@@ -239,7 +239,7 @@ def test_who_interrupts_before_e_is_told_how_to_get_a_verdict(tmp_path: Path) ->
 
 def test_who_ends_before_e_is_told(tmp_path: Path) -> None:
     late = {"num_classes": K, "epochs": 100, "prune_after": 100}
-    with pytest.warns(UserWarning, match="training ended before there was a verdict"):
+    with pytest.warns(UserWarning, match="training ended before the verdict"):
         make_trainer(tmp_path, denoise=late, num_train_epochs=1).train()
 
 

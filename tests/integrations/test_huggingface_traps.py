@@ -135,9 +135,9 @@ class Denoised(DenoisingTrainer, OnlyLoss):  # type: ignore[misc]
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (OwnLoss, r"compute_loss of OwnLoss does not reach .*\(DenoisingTrainer, OwnLoss\)"),
-        (OwnLoader, "get_train_dataloader of OwnLoader does not reach DenoisingTrainer's"),
-        (Denoised, r"with return_outputs=True compute_loss must return \(loss, outputs\)"),
+        (OwnLoss, r"compute_loss of OwnLoss does not call .*\(DenoisingTrainer, OwnLoss\)"),
+        (OwnLoader, "get_train_dataloader of OwnLoader does not call DenoisingTrainer's"),
+        (Denoised, r"compute_loss must return \(loss, outputs\) with return_outputs=True"),
     ],
 )
 def test_methods_that_leave_ours_out(tmp_path: Path, kind: Any, message: str) -> None:
@@ -158,7 +158,7 @@ def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
         make_trainer(tmp_path, denoise={"percentil": 10})
     trainer = make_trainer(tmp_path)
     trainer.data_collator = lambda items: [len(items)]
-    with pytest.raises(InputError, match="the data_collator must return a mapping, not list"):
+    with pytest.raises(InputError, match="the data_collator must return a mapping, got list"):
         trainer.train()
 
 

@@ -236,7 +236,7 @@ def test_who_stops_early_gets_a_verdict_all_the_same() -> None:
 
 def test_who_ends_before_e_is_told() -> None:
     denoise = Denoise(K, epochs=100, prune_after=100)
-    with pytest.warns(UserWarning, match="training ended before there was a verdict"):
+    with pytest.warns(UserWarning, match="training ended before the verdict"):
         make_trainer(denoise, max_epochs=1).fit(Blobs(), train_loader())
     assert denoise.verdict is None
 
@@ -263,14 +263,17 @@ class Stream(IterableDataset[Any]):
     [
         ({"module": OnlyLoss()}, 'must return {"loss": loss, "logits": logits}'),
         ({"denoise": Denoise(K - 1)}, r"logits must be \(batch, 4\)"),
-        ({"max_epochs": -1, "module": Constant()}, "say when to prune: prune_after=E, or epochs="),
+        (
+            {"max_epochs": -1, "module": Constant()},
+            "pass epochs=… so that E can be found, or prune_after=E",
+        ),
         ({"loader": DataLoader(Stream(), BATCH)}, "an iterable dataset has no indices"),
-        ({"loader": [DataLoader(given_set(), BATCH)]}, "a torch DataLoader is needed, not list"),
+        ({"loader": [DataLoader(given_set(), BATCH)]}, "expected a torch DataLoader, got list"),
         (
             {"loader": train_loader(shuffle=None, sampler=WeightedRandomSampler([1.0] * N, N))},
             "WeightedRandomSampler would be lost",
         ),
-        ({"reload_dataloaders_every_n_epochs": 1}, "Denoise follows one loader"),
+        ({"reload_dataloaders_every_n_epochs": 1}, "Denoise needs a single loader"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -56,7 +56,7 @@ def test_a_second_fit_goes_on() -> None:
 def test_a_first_fit_that_was_too_short() -> None:
     denoise, module = Denoise(K, epochs=EPOCHS), Tuned()
     trainer = make_trainer(denoise, max_epochs=3)
-    with pytest.warns(UserWarning, match="before there was a verdict"):
+    with pytest.warns(UserWarning, match="before the verdict"):
         trainer.fit(module)
     trainer.fit_loop.max_epochs = EPOCHS
     trainer.fit(module)
@@ -110,11 +110,11 @@ def heeded() -> Iterator[None]:
 @pytest.mark.usefixtures("heeded")
 def test_who_interrupts_before_e_is_told_how_to_get_a_verdict(tmp_path: Path) -> None:
     denoise, module = Denoise(K), Interrupted()
-    with pytest.raises(InputError, match="no fit was followed"):
+    with pytest.raises(InputError, match="Denoise has followed no fit"):
         denoise.judge_now(module)
     saver = ModelCheckpoint(tmp_path, filename="left", save_on_exception=True)
     trainer = make_trainer(denoise, saver, enable_checkpointing=True)
-    how = r"interrupted before there was a verdict.* checkpoint.* judge_now\(model\).* SystemExit"
+    how = r"interrupted before the verdict.* checkpoint.* judge_now\(model\).* SystemExit"
     with pytest.warns(UserWarning, match=how), pytest.raises(SystemExit):
         trainer.fit(module)
     assert denoise.verdict is None  # a checkpoint saved now must not hold an early one
@@ -140,7 +140,7 @@ def test_a_checkpoint_saved_without_it(tmp_path: Path) -> None:
     plain = make_trainer(max_epochs=3)
     plain.fit(Blobs(), train_loader())
     plain.save_checkpoint(path)
-    with pytest.raises(InputError, match="goes on after step 48, .* saved without Denoise"):
+    with pytest.raises(InputError, match="continues after step 48, .* saved without Denoise"):
         make_trainer(Denoise(K)).fit(Blobs(), train_loader(), ckpt_path=str(path))
 
 

@@ -138,12 +138,12 @@ class OneHot(Blobs):
 @pytest.mark.parametrize(
     ("module", "loader", "message"),
     [
-        (Reordered, train_loader, "planted labels were observed as others"),
-        (OneHot, train_loader, "keep class indices there"),
+        (Reordered, train_loader, "planted labels were observed as other labels"),
+        (OneHot, train_loader, "expected one class index"),
         (
             Blobs,
             lambda: DataLoader(TensorDataset(torch.zeros(N, 2), torch.arange(N)), BATCH),
-            "is outside 0..4: say with label_key=",
+            "is outside 0..4: use label_key=",
         ),
     ],
 )
@@ -216,7 +216,7 @@ def test_steps_count_in_epochs_cut_short() -> None:
 
 
 def test_who_hardly_looks_is_told() -> None:
-    unseen = pytest.warns(UserWarning, match=r"\d+ of 640 examples were never seen: they are kept")
+    unseen = pytest.warns(UserWarning, match=r"\d+ of 640 examples were never seen and are kept")
     with unseen, pytest.warns(UserWarning, match="the network has hardly learnt") as caught:
         make_trainer(Denoise(K), limit_train_batches=2).fit(Blobs(), train_loader())
     told = [warning for warning in caught if "hardly learnt" in str(warning.message)]
@@ -246,6 +246,6 @@ def test_a_misspelt_option_is_told_at_once() -> None:
 def test_a_lightning_that_changed_inside_is_told_of_in_one_line() -> None:
     trainer = make_trainer(Denoise(K))
     trainer.fit_loop._data_source = object()  # type: ignore[assignment]
-    with pytest.raises(InputError, match="no way into this version of Lightning"):
+    with pytest.raises(InputError, match="does not support this version of Lightning"):
         Denoise(K).setup(trainer, Blobs(), "fit")
     Denoise(K).teardown(trainer, Blobs(), "fit")

@@ -72,5 +72,5 @@ def test_relabelled_examples_train_on_the_extra_class() -> None:
 
 
 def test_fewer_examples_than_classes_are_too_few() -> None:
-    with pytest.raises(InputError, match="2 of 3 classes are too few"):
+    with pytest.raises(InputError, match="got 2 examples of 3 classes"):
         AUM().setup(make_context([0, 1], 3, epochs=4))

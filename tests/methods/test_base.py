@@ -115,19 +115,19 @@ def test_settings_are_typed(setting: str, value: Any, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "message"),
     [
-        ("prune_after", "soon", "setting 'prune_after' takes int, not 'soon'"),
-        ("draws", "2.5", "setting 'draws' takes int, not '2.5'"),
-        ("draws", 2.5, "setting 'draws' takes int, not '2.5'"),
+        ("prune_after", "soon", "setting 'prune_after' must be int, got 'soon'"),
+        ("draws", "2.5", "setting 'draws' must be int, got '2.5'"),
+        ("draws", 2.5, "setting 'draws' must be int, got '2.5'"),
         ("draws", None, r"setting 'draws' needs a value \(int\)"),
-        ("percentile", "ten", r"setting 'percentile' takes float, not 'ten'"),
-        ("percentile", "nan", r"odd's percentile must be within 0..100, not nan"),
-        ("target_precision", "nan", r"odd's target_precision must be a finite number, not nan"),
+        ("percentile", "ten", r"setting 'percentile' must be float, got 'ten'"),
+        ("percentile", "nan", r"odd's percentile must be within 0..100, got nan"),
+        ("target_precision", "nan", r"odd's target_precision must be finite, got nan"),
         (
             "target_precision",
             -math.inf,
-            r"odd's target_precision must be a finite number, not -inf",
+            r"odd's target_precision must be finite, got -inf",
         ),
-        ("strict", "maybe", "setting 'strict' takes bool, not 'maybe'"),
+        ("strict", "maybe", "setting 'strict' must be bool, got 'maybe'"),
         ("before", "erm", "unknown setting of odd 'before'"),
     ],
 )
@@ -139,13 +139,13 @@ def test_bad_values_are_told(setting: str, value: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "setting", "value", "message"),
     [
-        ("aum", "percentile", 100.5, "aum's percentile must be within 0..100, not 100.5"),
-        ("aum", "search_share", -0.1, "aum's search_share must be within 0..1, not -0.1"),
-        ("curriculum", "components", 0, "curriculum's components must be at least 1, not 0"),
-        ("joint_opt", "window", "0", "joint_opt's window must be at least 1, not 0"),
-        ("divide_mix", "ramp", 0, "divide_mix's ramp must be at least 1, not 0"),
-        ("cleannet", "rate", -1, "cleannet's rate must be at least 0, not -1"),
-        ("mentornet_dd", "rate", -1, "mentornet_dd's rate must be at least 0, not -1"),
+        ("aum", "percentile", 100.5, "aum's percentile must be within 0..100, got 100.5"),
+        ("aum", "search_share", -0.1, "aum's search_share must be within 0..1, got -0.1"),
+        ("curriculum", "components", 0, "curriculum's components must be at least 1, got 0"),
+        ("joint_opt", "window", "0", "joint_opt's window must be at least 1, got 0"),
+        ("divide_mix", "ramp", 0, "divide_mix's ramp must be at least 1, got 0"),
+        ("cleannet", "rate", -1, "cleannet's rate must be at least 0, got -1"),
+        ("mentornet_dd", "rate", -1, "mentornet_dd's rate must be at least 0, got -1"),
         ("confident_learning", "filter_by", "both ", "unknown filter_by 'both '; did you mean"),
     ],
 )
@@ -178,8 +178,8 @@ def test_what_only_odd_knows_is_noted_and_ignored() -> None:
     method, notes = build_method("erm", {"percentile": 5, "prune_after": "12"})
     assert method == METHODS["erm"]()
     assert notes == [
-        "erm has no setting 'percentile': ignored",
-        "erm has no setting 'prune_after': ignored",
+        "ignored setting 'percentile': erm has no such setting",
+        "ignored setting 'prune_after': erm has no such setting",
     ]
 
 

@@ -43,5 +43,5 @@ def test_every_example_is_asked_by_a_network_that_did_not_see_it() -> None:
 
 
 def test_bad_folds() -> None:
-    with pytest.raises(InputError, match="at least 2 folds, not 1"):
+    with pytest.raises(InputError, match="at least 2 folds, got 1"):
         ConfidentLearning(folds=1)

@@ -35,5 +35,5 @@ def test_the_loss_is_cross_entropy() -> None:
 
 
 def test_bad_rate() -> None:
-    with pytest.raises(InputError, match="at least 0 and below 1, not 1"):
+    with pytest.raises(InputError, match="at least 0 and below 1, got 1"):
         Dropout(rate=1.0)

@@ -43,5 +43,5 @@ def test_targets_pass_no_gradient_and_rows_of_others_stay() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(InputError, match="beta must lie within"):
+    with pytest.raises(InputError, match="beta must be within"):
         ELR(beta=1.0)

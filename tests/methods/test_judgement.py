@@ -12,7 +12,7 @@ def test_by_threshold() -> None:
     made = Judgement.by_threshold(torch.tensor([0.1, 0.5, 0.9]), 0.5, 7, "a rule")
     assert made.keep.tolist() == [True, False, False]
     assert made.num_removed == 2 and made.removed_fraction == pytest.approx(2 / 3)
-    assert str(made) == "epoch 7: 2 of 3 examples held for mislabelled (66.7 %): a rule"
+    assert str(made) == "epoch 7: 2 of 3 examples look mislabelled (66.7 %): a rule"
 
 
 def test_from_table() -> None:

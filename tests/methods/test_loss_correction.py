@@ -82,5 +82,5 @@ def test_trusted_counts() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(InputError, match="direction must be forward or backward, not 'up'"):
+    with pytest.raises(InputError, match="direction must be forward or backward, got 'up'"):
         LossCorrection(direction="up")

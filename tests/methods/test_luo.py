@@ -32,5 +32,5 @@ def test_the_penalty_rises() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(InputError, match="luo's penalty must not be negative"):
+    with pytest.raises(InputError, match="luo's penalty must be at least 0"):
         Luo(penalty=-1)

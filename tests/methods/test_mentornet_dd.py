@@ -78,5 +78,5 @@ def test_what_it_says_of_the_epoch() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(InputError, match="least_wrong and first_share must lie within"):
+    with pytest.raises(InputError, match="least_wrong and first_share must be within"):
         LearntMentorNet(least_wrong=2)

@@ -130,5 +130,5 @@ def test_cutmix_is_the_formula_on_pasted_images(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_negative_alpha() -> None:
-    with pytest.raises(InputError, match=r"mixup's alpha must not be negative, it is -0\.5"):
+    with pytest.raises(InputError, match=r"mixup's alpha must be at least 0, got -0\.5"):
         Mixup(alpha=-0.5)

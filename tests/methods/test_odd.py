@@ -116,18 +116,18 @@ def test_the_papers_rule_undoes_every_departure() -> None:
 
 def test_prunes_after_the_last_epoch_at_the_latest() -> None:
     ODD(prune_after=8).setup(make_context(8))
-    with pytest.raises(InputError, match="prune_after = 9 lies beyond the 8 epochs"):
+    with pytest.raises(InputError, match="prune_after = 9 is beyond the 8 epochs"):
         ODD(prune_after=9).setup(make_context(8))
 
 
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        (ODD(prune_after=0), "prune_after counts finished epochs"),
+        (ODD(prune_after=0), "prune_after must be at least 1"),
         (ODD(percentile=-1), "percentile must be within"),
-        (ODD(target_precision=0.9), "target_precision is estimated from sentinels"),  # N = 30
-        (ODD(counterfactual="sentinels", target_precision=9.0), "target_precision must lie"),
-        (ODD(counterfactual="wrong_label", statistic="ema"), "goes with statistic last alone"),
+        (ODD(target_precision=0.9), "target_precision needs sentinels"),  # N = 30
+        (ODD(counterfactual="sentinels", target_precision=9.0), "target_precision must be between"),
+        (ODD(counterfactual="wrong_label", statistic="ema"), "only works with statistic last"),
         (ODD(statistic="max"), "statistic must be one of"),
         (ODD(counterfactual="wishes"), "counterfactual must be one of"),
         (ODD(counterfactual="weights", head="nope"), "nope"),
@@ -275,7 +275,7 @@ def test_mixup_comes_only_after_pruning() -> None:
 
 
 def test_mixups_alpha_is_checked() -> None:
-    with pytest.raises(InputError, match="alpha must not be negative"):
+    with pytest.raises(InputError, match="alpha must be at least 0"):
         ODDMixup(alpha=-1.0)
 
 

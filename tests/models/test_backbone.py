@@ -83,7 +83,7 @@ def test_what_is_wrong_with_weights_is_told_in_one_line(tmp_path: Path, weights:
         with pytest.raises(InputError, match=words) as told:
             load_backbone(TINY, str(tmp_path / name), 32)
         assert "\n" not in str(told.value)
-    with pytest.raises(InputError, match="packaged weights are those of"):
+    with pytest.raises(InputError, match="packaged weights only exist for"):
         load_backbone("resnet18", "packaged", 32)
     with pytest.raises(InputError, match="unknown timm model"):
         load_backbone("resnet1888888", "pretrained", 32)
@@ -95,5 +95,5 @@ def test_what_is_no_vector_of_features_is_told(
 ) -> None:
     """Some of timm's give none at all without their classifier."""
     monkeypatch.setattr(nn.Module, "__call__", lambda *_: torch.zeros(1, *shape))
-    with pytest.raises(InputError, match=f"gives {'x'.join(map(str, shape))} numbers per image"):
+    with pytest.raises(InputError, match=f"returns {'x'.join(map(str, shape))} numbers per image"):
         load_backbone(TINY, str(weights), 32)

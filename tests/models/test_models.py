@@ -92,5 +92,5 @@ def test_dropout_is_refused_where_there_is_none() -> None:
 
 @pytest.mark.parametrize("dropout", [-0.1, 1.0, float("nan")])
 def test_dropout_outside_its_range_is_refused(dropout: float) -> None:
-    with pytest.raises(InputError, match="outside 0"):
+    with pytest.raises(InputError, match="at least 0 and below 1"):
         build_model("wrn-10-1", 10, 1, image_size=8, dropout=dropout)

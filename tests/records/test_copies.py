@@ -16,7 +16,8 @@ def test_copies_name_each_other(tmp_path: Path) -> None:
     (tmp_path / "duplicates.csv").write_text(HEADER + ROWS + SAME)
     twins = read_twins(tmp_path)
     assert {
-        id: twin.words.removeprefix("Same picture, another label: ") for id, twin in twins.items()
+        id: twin.words.removeprefix("Same picture with another label: ")
+        for id, twin in twins.items()
     } == {
         "a": "dog (b) and 1 more",
         "b": "cat (a)",

@@ -19,4 +19,4 @@ def test_doubt_about_a_run_and_none_where_an_older_one_says_nothing(tmp_path: Pa
         assert run.doubt is None and repr(run).endswith("odd, finished)")
     run = finished(tmp_path / "new", doubt="it has hardly learnt")
     assert run.doubt == "It has hardly learnt."
-    assert repr(run).endswith("odd, finished, not to be trusted (.doubt))")
+    assert repr(run).endswith("odd, finished, unreliable (.doubt))")

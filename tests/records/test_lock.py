@@ -38,7 +38,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         with pytest.raises(FolderBusy) as caught, writing(folder):
             pass
         assert isinstance(caught.value, InputError) and str(caught.value) == (
-            f"{folder} is being written by another process (pid {process.pid});"
+            f"another process (pid {process.pid}) is writing to {folder};"
             " wait for it or choose another --out"
         )
         assert Run(folder).config["method"] == "odd"  # whoever only reads is not kept out

@@ -261,7 +261,9 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
 def test_create_refuses_what_is_there(tmp_path: Path) -> None:
     path = tmp_path / "run"
     writer = fill(path)
-    with pytest.raises(InputError, match=r"pass --resume \(resume=True\) to go on or --overw"):
+    with pytest.raises(
+        InputError, match=r"pass --resume \(resume=True\) to continue it, or --overw"
+    ):
         RunWriter.create(path, CONFIG, {})
     writer.finish({})
     with pytest.raises(InputError, match=r"or pass --overwrite \(in Python overwrite=True\)"):
@@ -275,7 +277,7 @@ def test_create_refuses_what_is_there(tmp_path: Path) -> None:
 def test_create_never_touches_other_folders(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text('{"format": "png"}')
     for overwrite in (False, True):
-        with pytest.raises(InputError, match="holds no run; choose another --out"):
+        with pytest.raises(InputError, match="not a run folder; choose another --out"):
             RunWriter.create(tmp_path, CONFIG, {}, overwrite=overwrite)
     with pytest.raises(InputError, match="is a file"):
         RunWriter.create(tmp_path / name, CONFIG, {}, overwrite=True)
@@ -283,12 +285,12 @@ def test_create_never_touches_other_folders(tmp_path: Path, name: str) -> None:
 
 
 def test_run_says_why_a_folder_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such folder; give the folder"):
+    with pytest.raises(InputError, match="no such folder; expected a folder"):
         Run(tmp_path / "nothing")
-    with pytest.raises(InputError, match="not a run folder; give the folder"):
+    with pytest.raises(InputError, match="not a run folder; expected a folder"):
         Run(tmp_path)
     write_json(tmp_path / "config.json", {"format": FORMAT_VERSION + 1})
-    with pytest.raises(InputError, match="run format 2, but this oddly reads format 1"):
+    with pytest.raises(InputError, match="run format 2, but this version of oddly reads 1"):
         Run(tmp_path)
     with pytest.raises(InputError, match="run format 2"):
         RunWriter.reopen(tmp_path, 1)

@@ -95,7 +95,7 @@ def test_the_threshold_is_dragged(run: Run, open_page: Open) -> None:
     )
     page.mouse.move(x, y)  # a pointer that is not pressed moves nothing
     assert page.locator("#at-suspects").inner_text() == left
-    page.get_by_role("button", name="Back to the run’s threshold").click()
+    page.get_by_role("button", name="Reset to the run’s threshold").click()
     assert page.locator("#at-suspects").inner_text() == before
 
 

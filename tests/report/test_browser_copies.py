@@ -42,10 +42,10 @@ def test_copies_that_lose_stay_whatever_the_threshold(
     )
     page = open_page(write_report(Run(run.path)))
     are = "2 are copies" if losers == 2 else "1 is a copy"
-    said = f"Of these, {are} of a picture that also occurs under another label."
+    said = f"Of these, {are} of a picture that also occurs with another label."
     assert said in page.locator(".outcome").inner_text()
     words = page.locator(".words")
-    told = [f"Same picture, another label: {each}" for each in (f"b ({best})", f"a ({worse})")]
+    told = [f"Same picture with another label: {each}" for each in (f"b ({best})", f"a ({worse})")]
     assert [words.nth(place).text_content() for place in range(2)][-losers:] == told[-losers:]
     page.keyboard.press("t")
     page.keyboard.press("End")

@@ -42,8 +42,8 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
     # 98 - 60 · 0.85^15 - 6 at epoch 15
     assert facts["Test accuracy"] == ("97.50 %", f"86.76{NBSP}% before pruning")
     assert facts["Threshold"] == (f"{run.summary['threshold']:.3g}", "from the weights, epoch 15")
-    assert facts["Training time"] == ("21.4 s", f"13{NBSP}ms of it denoising (0.1{NBSP}%)")
-    assert facts["Estimated noise"] == ("–", "no labels were planted that could tell")
+    assert facts["Training time"] == ("21.4 s", f"of which 13{NBSP}ms denoising (0.1{NBSP}%)")
+    assert facts["Estimated noise"] == ("–", "no labels were planted")
     assert "Left out" not in facts and "Duplicates" not in facts
     scores = {fact.name: fact.value.replace(NBSP, " ") for fact in page.scores}
     assert scores["Precision"] == f"{100 * run.summary['precision']:.1f} %"
@@ -61,27 +61,27 @@ def test_page_of_a_whole_run(made_up_run: Callable[..., Run]) -> None:
 def test_words_about_the_threshold(made_up_run: Callable[..., Run]) -> None:
     page = RunPage.from_run(made_up_run())
     assert " ".join(page.origin).replace(NBSP, " ") == (
-        "The threshold was taken from 50,000 random labels drawn from the final layer's weights"
-        " (the paper's rule). It lets about 10 % of these random labels pass (aim: 10 %). It was"
+        "The threshold comes from 50,000 random labels drawn from the final layer's weights"
+        " (the paper's rule). It lets about 10 % of these random labels pass (target: 10 %). It was"
         " applied after epoch 15, 3/8 of the epochs, as in the paper."
     )
 
 
 def test_words_about_readmission_and_a_frozen_backbone() -> None:
     lines = tell_threshold({"source": "sentinels"}, {"readmitted": 13}, chosen=False)
-    assert lines[1].startswith("Afterwards 13 images were readmitted")
+    assert lines[1].startswith("Later, 13 images were readmitted")
     assert tell_threshold({"source": "sentinels"}, {"readmitted": 1}, False)[1].startswith(
-        "Afterwards 1 image was"
+        "Later, 1 image was"
     )
     assert len(tell_threshold({"source": "sentinels"}, {"readmitted": 0}, False)) == 1
 
 
 def test_how_the_epoch_was_chosen() -> None:
     for source, chosen, how in (
-        ("sentinels", False, "a moment found while training"),
-        ("sentinels", True, "as asked for"),
+        ("sentinels", False, "found during training"),
+        ("sentinels", True, "as you chose"),
         ("weights", False, "3/8 of the epochs, as in the paper"),
-        ("weights", True, "as asked for"),
+        ("weights", True, "as you chose"),
         ("wrong_label", False, "3/8 of the epochs, as in the paper"),
     ):
         lines = tell_threshold({"source": source, "epoch": 3}, {}, chosen)
@@ -97,7 +97,7 @@ def test_page_of_a_run_with_sentinels(made_up_run: Callable[..., Run]) -> None:
     (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
     assert (noise.value, noise.note) == (f"38.7{NBSP}%", f"between 36.0 and 41.2{NBSP}%")
     assert (page.unit, page.units, page.source) == ("score", "scores", "sentinels")
-    assert "300 labels that were replaced by random ones on purpose" in page.origin[0]
+    assert "300 labels that were deliberately replaced by random ones" in page.origin[0]
     assert verdict.whatif and verdict.whatif.thresholds[verdict.whatif.start] < 0
 
 
@@ -113,7 +113,7 @@ def test_why_there_is_no_estimate(made_up_run: Callable[..., Run]) -> None:
     RunWriter(run.path).finish({"counterfactual": "sentinels", "estimated_noise": None})
     page = RunPage.from_run(Run(run.path))
     (noise,) = (fact for fact in page.facts if fact.name == "Estimated noise")
-    assert (noise.value, noise.note) == ("–", "too few images to tell")
+    assert (noise.value, noise.note) == ("–", "too few images")
     assert not any("estimate" in line for line in page.cannot_tell)
 
 
@@ -129,7 +129,7 @@ def test_what_was_left_out_and_what_occurs_twice(made_up_run: Callable[..., Run]
     )
     facts = {fact.name: (fact.value, fact.note) for fact in RunPage.from_run(run).facts}
     assert facts["Left out"] == ("1 image, 1 folder", "could not be read (unreadable.csv)")
-    told = "more than once, 1 of them under different labels (duplicates.csv)"
+    told = "more than once, 1 of them with different labels (duplicates.csv)"
     assert facts["Duplicates"] == ("2 pictures", told)
     for name in ("unreadable.csv", "duplicates.csv"):
         (run.path / name).write_bytes(b"\xff\xfe\x00")
@@ -143,7 +143,7 @@ def test_settings_a_method_did_not_use_are_not_shown(tmp_path: Path) -> None:
     page = RunPage.from_run(Run(tmp_path))
     assert page.settings == [] and page.origin == []
     assert [(curve.name, curve.prune_after) for curve in page.curves] == [("Learning rate", None)]
-    assert page.outcome == "This run recorded nothing about single images."
+    assert page.outcome == "This run recorded nothing about individual images."
 
 
 def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> None:
@@ -151,7 +151,7 @@ def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> 
     (run.path / "summary.json").unlink()
     RunWriter(run.path).finish({"spared_classes": ["gnu", "emu"]})
     assert RunPage.from_run(run).origin[-1] == (
-        "Classes kept whole, too small or else emptied: gnu, emu."
+        "Classes kept whole because they are small or would be emptied: gnu, emu."
     )
 
 
@@ -164,8 +164,10 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
     run = Run(run.path)
     shown = RunPage.from_run(run)
     assert shown.notes == ["Wrong by a <rule>.", "Not to be trusted."]
-    assert "look wrong, at random or by a rule, but this is not to be" in shown.outcome
-    assert shown.can_tell[0].endswith(" a random label, or that was labelled by the rule above.")
+    assert "look wrong, randomly or systematically, but this verdict is" in shown.outcome
+    assert shown.can_tell[0].endswith(
+        " a random label, or that shows the systematic confusion above."
+    )
     page = write_report(run).read_text()
     told = re.findall(r'<p class="doubt" role="note">(.*?)</p>', page)
     assert told == ["Wrong by a &lt;rule&gt;.", "Not to be trusted."]
@@ -173,8 +175,8 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
         {"by_rule": "so", "estimated_noise": {"rate": 0.2, "low": 0.1, "high": 0.3}}
     )
     assert RunPage.from_run(Run(run.path)).cannot_tell[-1] == (
-        "How many labels are wrong exactly. The lower end of the estimate counts only those that"
-        " look wholly random or follow that rule; people's confusions lie between its two ends."
+        "Exactly how many labels are wrong. The lower bound of the estimate counts only those that"
+        " look entirely random or systematic; plausible human errors lie between the two bounds."
     )
 
 
@@ -183,7 +185,9 @@ def test_tables_of_another_kind_are_refused_in_one_line(made_up_run: Callable[..
     path = run.path / "verdicts.parquet"
     verdicts = pd.read_parquet(path)
     verdicts.drop(columns="score").to_parquet(path)
-    with pytest.raises(InputError, match=r"verdicts.parquet: no column score; use the oddly that"):
+    with pytest.raises(
+        InputError, match=r"verdicts.parquet: no column score; use the version that"
+    ):
         RunPage.from_run(Run(run.path))
     verdicts.iloc[:20].to_parquet(path)
     with pytest.raises(InputError, match="truth.parquet: 50 rows for 20 verdicts; train again"):

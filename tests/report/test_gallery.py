@@ -32,7 +32,7 @@ from oddly.report.gallery import Gallery, describe_score, find_pictures
 def test_scores_in_words(percentile: float | None, words: str) -> None:
     assert describe_score(percentile, -1.5, "loss") == words
     assert describe_score(percentile, None, "loss") == "never seen in training"
-    by_rule = "confused by a rule" if percentile is None else words
+    by_rule = "systematic confusion" if percentile is None else words
     assert describe_score(percentile, -1.5, "loss", by_rule=True) == by_rule
 
 

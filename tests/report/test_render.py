@@ -83,7 +83,7 @@ def test_words_of_the_papers_rule(made_up_run: Callable[..., Run]) -> None:
     assert "Images whose loss reaches the threshold are suspects." in read
     assert "replaced by random ones" not in read
     assert ">loss</text>" in text and ">score</text>" not in text
-    assert "True labels are known here, for scoring only" in read
+    assert "True labels are known here and used for scoring only" in read
 
 
 def test_words_of_sentinels(made_up_run: Callable[..., Run]) -> None:
@@ -93,8 +93,8 @@ def test_words_of_sentinels(made_up_run: Callable[..., Run]) -> None:
     assert '<h2 id="scores">Scores</h2>' in text
     read = plain_text(text)
     assert "Images whose score reaches the threshold are suspects." in read
-    assert "300 labels that were replaced by random ones on purpose (sentinels)" in read
-    assert "The first bar also holds all lower scores, the last all higher ones." in read
+    assert "300 labels that were deliberately replaced by random ones (sentinels)" in read
+    assert "The first bar includes all lower scores, the last bar all higher ones." in read
     assert f"threshold −{-run.summary['threshold']:.3g}" in text
     assert ">score</text>" in text and ">loss</text>" not in text
     assert re.search(r"examples: score below −[\d.]+<", text)
@@ -202,9 +202,9 @@ def test_a_run_without_counterfactual_truth_or_test_set(tmp_path: Path) -> None:
     writer.finish({"method": "erm", "data": "folder", **dict.fromkeys(keys)})
     text, page = render(Run(tmp_path))
     read = plain_text(text)
-    assert "A run without a verdict: none of 20 labels was judged." in read
+    assert "No verdict: none of the 20 labels was judged." in read
     assert "This run judged no labels. These are the 20 highest losses, highest first." in read
-    assert "Which labels are wrong. Plain training learns wrong labels by heart" in read
+    assert "Which labels are wrong: plain training memorises wrong labels" in read
     assert "Test accuracy" not in read and "random labels" not in read
     assert "slider" not in re.sub("<script.*?</script>", "", text, flags=re.DOTALL)
     assert '<h2 id="scores">Losses</h2>' in text
@@ -225,7 +225,7 @@ def test_a_run_of_a_method_that_judges_by_a_rule_of_its_own(
     figures = {"precision": 1.0, "recall": 0.5}
     writer.finish({"method": "elr", "rule": rule, "threshold": threshold, **figures})
     read = plain_text(render(Run(tmp_path))[0])
-    assert "1 of 3 labels are held for wrong: the targets name another class." in read
+    assert "1 of 3 labels judged wrong: the targets name another class." in read
     assert "Suspects 1 33.3 % of the images" in read
     assert "Precision 100.0" in read and "Recall 50.0" in read
     assert "Plain training" not in read and "random label" not in read
@@ -241,7 +241,7 @@ def test_a_run_of_nothing(tmp_path: Path) -> None:
     )
     writer.finish({})
     text, page = render(Run(tmp_path))
-    assert "There is nothing to show." in text and "svg" not in page.tags
+    assert "Nothing to show." in text and "svg" not in page.tags
 
 
 def test_out_may_be_a_folder_or_a_file(made_up_run: Callable[..., Run], tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_doubt_is_shown_where_there_is_one(made_up_run: Callable[..., Run]) ->
     text, _ = render(run)
     shown = '<p class="doubt" role="note">The network &lt;b&gt;dozed&lt;/b&gt;, look first.</p>'
     assert text.count(shown) == 1
-    assert "labels look wrong, but this is not to be trusted." in text
+    assert "labels look wrong, but this verdict is unreliable." in text
 
 
 def test_no_suspect_of_a_network_that_learnt_nothing_is_no_praise(tmp_path: Path) -> None:
@@ -276,6 +276,6 @@ def test_no_suspect_of_a_network_that_learnt_nothing_is_no_praise(tmp_path: Path
         name: render(train("digits", tmp_path / name, learning_rate=rate, **options))[0]
         for name, rate in learnt.items()
     }
-    assert "Nothing can be said of 1,437 labels" in texts["nothing"]
+    assert "No verdict on 1,437 labels" in texts["nothing"]
     assert "stands out" not in texts["nothing"]
-    assert "Nothing can be said" not in texts["enough"]
+    assert "No verdict" not in texts["enough"]

@@ -76,9 +76,7 @@ def test_the_next_round_keeps_what_the_one_before_decided(
             ROWS[3],
         ]
     first.unlink()
-    with pytest.raises(
-        InputError, match=r"labels\.csv cannot be read: .*; this run was trained with"
-    ):
+    with pytest.raises(InputError, match=r"cannot read .*labels\.csv: .*; this run used"):
         write_labels(second, read_outcome(second))
 
 
@@ -135,7 +133,7 @@ def test_an_earlier_table_lies_where_the_run_was_started(
     data = replace_labels(
         load_data(str(photos), DataOptions()), write_labels(run, read_outcome(run))
     )
-    assert len(data.train) == 7 and "1 label given, 1 of them new" in data.notes[0]
+    assert len(data.train) == 7 and "1 label read, 1 of them different" in data.notes[0]
 
 
 def test_decisions_about_examples_of_another_run_stay_out(decided: Run, tmp_path: Path) -> None:
@@ -152,20 +150,20 @@ def test_pictures_that_still_bear_two_labels_are_counted(decided: Run) -> None:
     assert about_copies(decided, outcome) is None
     (decided.path / "duplicates.csv").write_text("\n".join(lines))
     told = about_copies(decided, outcome)
-    assert told == "1 picture still bears two labels: decide about all copies"
+    assert told == "1 picture still has two labels; decide for all copies"
     both = replace(outcome, labels={**outcome.labels, "emu/8.png": "cat"})
     assert about_copies(decided, both) is None
     torn = about_copies(decided, replace(outcome, removed=[]))
-    assert torn and torn.startswith("2 pictures still bear two")
+    assert torn and torn.startswith("2 pictures still have two")
 
 
 def test_nothing_decided(run: Run) -> None:
-    with pytest.raises(InputError, match="nothing is decided yet; begin with: oddly review"):
+    with pytest.raises(InputError, match="no decisions yet; start with: oddly review"):
         read_outcome(run)
     session = Session(run)
     session.decide(0, "skip", None, 0)
     session.decisions.close()
-    with pytest.raises(InputError, match="nothing is decided yet; go on with"):
+    with pytest.raises(InputError, match="no decisions yet; continue with"):
         read_outcome(run)
 
 

@@ -44,7 +44,11 @@ def test_decide_with_keys_kill_the_server_go_on(
         server.kill()
         assert complaints == []
         page.keyboard.press("k")
-        see(page, "#notice", re.compile("does not answer: your last choice was not saved"))
+        see(
+            page,
+            "#notice",
+            re.compile("Cannot reach the server, so your last choice was not saved"),
+        )
         see(page, "#count", "3 of 6 decided · 1 skipped")
         complaints.clear()  # Chromium itself remarks on the refused connection
     with Server(run.path) as server:
@@ -74,7 +78,7 @@ def test_another_class_by_typing(site: Site, page: Page, complaints: list[str]) 
     page.keyboard.press("c")
     page.wait_for_selector("#choose[open]")
     page.keyboard.press("k")  # typed, not decided
-    see(page, "#found-count", re.compile("^No such class. .* create the class in your data"))
+    see(page, "#found-count", re.compile("^No such class. .* add the class to your data"))
     page.keyboard.press("Escape")
     see(page, "#count", "1 of 6 decided")
     assert complaints == []
@@ -86,7 +90,7 @@ def test_a_tab_that_comes_late_sees_what_stands(
     open_link(page, site)
     site.decide(0, "remove").raise_for_status()
     page.keyboard.press("k")
-    see(page, "#notice", re.compile("decided meanwhile.*not saved"))
+    see(page, "#notice", re.compile("decided in another tab.*not saved"))
     see(page, "#standing", "Removed")
     assert site.client.get("/api/suspect/0").json()["card"]["action"] == "remove"
     page.keyboard.press("k")  # now knowingly
@@ -193,8 +197,8 @@ def test_only_a_network_that_was_asked_is_said_to_agree(
     shape: dict[str, Any] = {"class_names": ["cat"], "predicted": predicted}
     session = Session(write_run(tmp_path / "run", ["a.png"], tmp_path / "photos", **shape))
     open_link(page, serve(session))
-    agrees = ". The finished network agrees with the label." if predicted else ""
-    see(page, "#words", re.compile(f"random labels do{agrees}$"))
+    agrees = ". The final network agrees with the label." if predicted else ""
+    see(page, "#words", re.compile(f"random labels{agrees}$"))
     assert page.locator('[data-action="suggestion"]').is_hidden()
     session.decisions.close()
 

@@ -101,7 +101,7 @@ def test_a_key_that_comes_too_early_is_told_so(site: Site, page: Page) -> None:
     page.route("**/api/decide", lambda route: waiting.append(route))
     page.keyboard.press("k")
     page.keyboard.press("k")
-    see(page, "#hint", "Not decided: the last key is still at work.")
+    see(page, "#hint", "Not decided: the previous key is still being processed.")
     page.wait_for_timeout(50)
     assert len(waiting) == 1
     free(waiting)

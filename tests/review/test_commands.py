@@ -34,8 +34,9 @@ def test_folders_that_are_no_runs(oddly: Command, tmp_path: Path, run: Run, comm
     assert "not a run folder" in refused(oddly, command, tmp_path / "empty")
     config = run.path / "config.json"
     config.write_text(json.dumps({**run.config, "format": 7}))
-    assert "run format 7, but this oddly reads format 1; use the oddly that wrote it" in refused(
-        oddly, command, run.path
+    assert (
+        "run format 7, but this version of oddly reads 1; use the version that wrote it"
+        in refused(oddly, command, run.path)
     )
 
 
@@ -44,9 +45,11 @@ def test_runs_that_cannot_be_reviewed(oddly: Command, tmp_path: Path, run: Run) 
     assert "is damaged" in refused(oddly, "review", run.path)
     assert "is damaged" in refused(oddly, "apply", run.path)
     RunWriter.create(tmp_path / "young", {"method": "odd"}, {})
-    assert "not finished; the command that began it" in refused(oddly, "review", tmp_path / "young")
+    assert "not finished; continue it with the same command" in refused(
+        oddly, "review", tmp_path / "young"
+    )
     moved = write_run(tmp_path / "moved", ["a.png"], tmp_path / "gone")
-    assert "the pictures of this run are not there" in refused(oddly, "review", moved.path)
+    assert "pictures of this run not found" in refused(oddly, "review", moved.path)
 
 
 def test_nothing_is_written_where_review_is_refused(oddly: Command, tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def test_apply_tells_what_was_decided_and_how_to_use_it(
         f"labels  {table}",
         f"use     oddly train {photos} --labels {table}",
         f"copy    {tmp_path / 'clean'}: 7 files",
-        "1 file is not in the copy: dog/4.png (the file is gone)",
+        "1 file was not copied: dog/4.png (file not found)",
     ]
 
 
@@ -96,7 +99,7 @@ def test_rows_of_a_dataset_become_a_table_of_ids_and_labels(oddly: Command, tmp_
     session.decisions.close()
     code, out, _ = oddly("apply", run.path, "--copy-to", tmp_path / "copy")
     table = tmp_path / "copy/cleaned.csv"
-    told = f"copy    {table}, a list of 3 ids and their labels: a Hugging Face dataset holds rows"
+    told = f"copy    {table}, a table of 3 ids and labels: a Hugging Face dataset has rows"
     assert code == 0 and out.splitlines()[-1].startswith(told)
     assert table.read_text() == "id,label\ntrain/1,emu\ntrain/2,emu\ntrain/3,cat\n"
     assert "not an empty folder" in oddly("apply", run.path, "--copy-to", tmp_path / "copy")[2]
@@ -111,7 +114,7 @@ def test_apply_warns_of_names_that_a_spreadsheet_runs(
     session = Session(run)
     session.decide(0, "remove", None, 0)
     session.decisions.close()
-    told = "1 name begins with = + - or @, for instance =cat/0.png"
+    told = "1 name starts with = + - or @, for example =cat/0.png"
     assert oddly("apply", run.path)[1].splitlines()[-1].startswith(told)
     assert told not in oddly("apply", run.path, "--out", tmp_path / "t.parquet")[1]
 

@@ -86,7 +86,7 @@ def test_labels_cannot_lead_out_of_the_copy(tmp_path: Path) -> None:
 def test_files_that_are_gone_are_named(decided: Run, photos: Path, tmp_path: Path) -> None:
     (photos / "dog" / "4.png").unlink()
     done = copy_cleaned(decided, read_outcome(decided), tmp_path / "clean")
-    assert done.files == 7 and done.missing == ["dog/4.png (the file is gone)"]
+    assert done.files == 7 and done.missing == ["dog/4.png (file not found)"]
 
 
 def test_bad_destinations(decided: Run, photos: Path, tmp_path: Path) -> None:
@@ -106,14 +106,14 @@ def test_bad_destinations(decided: Run, photos: Path, tmp_path: Path) -> None:
 
 def test_pictures_that_are_no_files(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", ["train/0", "train/1"], "digits")
-    with pytest.raises(InputError, match="its pictures are no files"):
+    with pytest.raises(InputError, match="its pictures are not files"):
         copy_cleaned(run, outcome(), tmp_path / "clean")
 
 
 def test_rows_of_a_dataset_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "hub").mkdir()
     run = write_run(tmp_path / "run", ["train/0", "train/1"], tmp_path / "hub")
-    with pytest.raises(InputError, match="none of the 2 files is there"):
+    with pytest.raises(InputError, match="none of the 2 files can be read"):
         copy_cleaned(run, outcome(), tmp_path / "clean")
     assert not (tmp_path / "clean").exists()
 

@@ -167,13 +167,13 @@ def test_somebody_elses_database_and_a_later_format(path: Path) -> None:
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE x (y)")
     other.close()
-    with pytest.raises(InputError, match="of something else"):
+    with pytest.raises(InputError, match="of another program"):
         Decisions(path)
     path.unlink()
     store = Decisions(path)
     store._database.execute("PRAGMA user_version = 9")
     store.close()
-    with pytest.raises(InputError, match="format 9, but this oddly reads format 1"):
+    with pytest.raises(InputError, match="format 9, but this version of oddly reads 1"):
         Decisions(path)
 
 
@@ -192,7 +192,9 @@ def test_a_file_that_cannot_be_written(path: Path, monkeypatch: pytest.MonkeyPat
         raise sqlite3.OperationalError("attempt to write a readonly database")
 
     monkeypatch.setattr(decisions, "_open", refuse)
-    with pytest.raises(InputError, match="readonly database; copy it to a place .*--decisions"):
+    with pytest.raises(
+        InputError, match="readonly database; copy it to a writable path .*--decisions"
+    ):
         Decisions(path)
 
 
@@ -219,7 +221,7 @@ def test_nothing_is_taken_for_saved_once_the_file_is_gone(
         lambda: store.undo(made.revision),
         store.refresh,
     ):
-        with pytest.raises(sqlite3.OperationalError, match="is gone or another one"):
+        with pytest.raises(sqlite3.OperationalError, match="is missing or was replaced"):
             attempt()
     assert store.current("a") == made and store.current("b") is None
     store.close()
@@ -235,7 +237,7 @@ def test_a_file_that_goes_while_it_is_written(path: Path, monkeypatch: pytest.Mo
         return revision
 
     monkeypatch.setattr(store, "_append", append_and_lose)
-    with pytest.raises(sqlite3.OperationalError, match="is gone or another one"):
+    with pytest.raises(sqlite3.OperationalError, match="is missing or was replaced"):
         store.decide("a", "remove", None, 0)
     assert store.current("a") is None
     store.close()

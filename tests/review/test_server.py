@@ -68,7 +68,7 @@ def test_two_tabs_on_one_suspect(site: Site) -> None:
 @pytest.mark.parametrize("number", ["--5", "-", "1e3", "²", "9" * 13])
 def test_what_is_no_number_is_told_so(site: Site, number: str) -> None:
     answer = site.client.get("/api/next", params={"after": number})
-    assert answer.status_code == 400 and answer.json() == {"error": "after is no number"}
+    assert answer.status_code == 400 and answer.json() == {"error": "after is not a number"}
     assert len(site.client.get("/api/suspects", params={"count": -5}).json()["cards"]) == 1
 
 
@@ -82,7 +82,7 @@ def test_pictures(site: Site, photos: Path) -> None:
     (photos / "emu" / "2.png").unlink()
     gone = site.client.get("/image/2")
     assert gone.status_code == 200 and gone.headers["content-type"] == "image/svg+xml"
-    assert "the file is gone" in gone.text
+    assert "file not found" in gone.text
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_ids_that_lead_outside_show_no_picture(tmp_path: Path, photos: Path, ser
     for rank in range(len(ids)):
         answer = site.client.get(f"/image/{rank}")
         assert answer.headers["content-type"] == "image/svg+xml"
-        assert "outside" in answer.text or "gone" in answer.text
+        assert "outside" in answer.text or "not found" in answer.text
     session.decisions.close()
 
 
@@ -225,7 +225,7 @@ def test_no_port_left() -> None:
             sockets.append(sock)
             sock.bind(("127.0.0.1", port))
             sock.listen(1)
-        with pytest.raises(InputError, match="no free port from 65530 on"):
+        with pytest.raises(InputError, match="no free port from 65530 up"):
             listen(65530)
     finally:
         for sock in sockets:
@@ -264,7 +264,7 @@ def test_a_file_of_decisions_that_was_deleted_takes_no_more(site: Site, run: Run
     site.decide(0, "remove").raise_for_status()
     (run.path / "decisions.sqlite").unlink()
     answer = site.decide(1, "remove")
-    told = "nothing was saved: the file of decisions is gone or another one"
+    told = "nothing was saved: the file of decisions is missing or was replaced"
     assert answer.status_code == 503 and answer.json()["error"].startswith(told)
     looked = site.client.get("/api/suspect/1")  # which would have saved nothing anyway
     assert looked.status_code == 503 and looked.json()["error"].startswith("the file of decisions")

@@ -141,5 +141,5 @@ def test_decisions_about_other_classes_are_refused(
     session.decide(0, "relabel", "emu", 0)
     session.decisions.close()
     other = write_run(tmp_path / "r", ["cat/0.png"], photos, class_names=["cat", "dog"])
-    with pytest.raises(InputError, match="decides for class 'emu', which this run does not have"):
+    with pytest.raises(InputError, match="contains class 'emu', which this run does not have"):
         Session(other, decisions=session.decisions.path)

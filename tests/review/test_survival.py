@@ -85,8 +85,8 @@ def test_ctrl_c_says_where_the_decisions_are(run: Run) -> None:
         _, told = server.process.communicate(timeout=20)
         assert server.process.returncode == 0
     assert told.splitlines() == [
-        "6 to look at, 6 still open. Ctrl-C ends; decisions are kept.",
-        f"decisions in {run.path}/decisions.sqlite",
+        "6 to review, 6 still open. Press Ctrl-C to stop; decisions are saved.",
+        f"decisions saved in {run.path}/decisions.sqlite",
     ]
     assert not (run.path / "decisions.sqlite-wal").exists()
 
@@ -99,5 +99,6 @@ def test_a_second_server_takes_the_next_port(run: Run) -> None:
         assert status == 409 and answer["card"]["action"] == "remove"
         assert second.process.stderr is not None
         assert (
-            second.process.stderr.readline() == f"port {first.port} is in use, took {second.port}\n"
+            second.process.stderr.readline()
+            == f"port {first.port} is in use; using {second.port}\n"
         )

@@ -13,7 +13,7 @@ from oddly.records import SAME_PICTURE, Run, RunWriter, VerdictTable
 from oddly.review.suspects import Suspects, describe_score
 from tests.review.conftest import write_run
 
-FEW_WORSE = "better than nearly every random label does, but worse than right ones do"
+FEW_WORSE = "better than nearly every random label, but worse than right ones"
 
 
 def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
@@ -51,13 +51,13 @@ def test_worst_first_unseen_last_ties_by_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("score", "percentile", "words"),
     [
-        (2.0, 93.2, "Strong suspicion: the label fits worse than 93\xa0% of random labels do"),
-        (2.0, 99.9, "Strong suspicion: the label fits worse than nearly every random label does"),
-        (2.0, 30.0, "Clear suspicion: the label fits worse than 30\xa0% of random labels do"),
-        (2.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
+        (2.0, 93.2, "Strong suspicion: the label fits worse than 93\xa0% of random labels"),
+        (2.0, 99.9, "Strong suspicion: the label fits worse than nearly every random label"),
+        (2.0, 30.0, "Clear suspicion: the label fits worse than 30\xa0% of random labels"),
+        (2.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels"),
         (2.0, 0.2, f"Slight suspicion: the label fits {FEW_WORSE}"),
         (2.0, None, "Score 2.00, above the threshold of 1.00"),
-        (1.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels do"),
+        (1.0, 8.0, "Slight suspicion: the label fits worse than 8\xa0% of random labels"),
         (0.99, 8.0, "Below the threshold: the run kept it"),
         (None, None, "Never seen in training"),
     ],
@@ -67,7 +67,7 @@ def test_scores_in_words(score: float | None, percentile: float | None, words: s
 
 
 def test_what_fell_under_a_rule_is_not_compared_with_random_labels() -> None:
-    assert describe_score(2.0, 1.0, None, by_rule=True).startswith("Suspected by a rule: others")
+    assert describe_score(2.0, 1.0, None, by_rule=True).startswith("Systematic confusion: others")
     assert describe_score(0.9, 1.0, None, by_rule=True) == "Below the threshold: the run kept it"
     assert "random labels" in describe_score(2.0, 1.0, 8.0, by_rule=True)  # suspected anyway
 
@@ -99,8 +99,8 @@ def test_copies_under_two_labels_come_first_side_by_side(tmp_path: Path) -> None
     )
     for suspects in (Suspects.read(Run(run.path)), Suspects.read(Run(run.path), top=5)):
         assert suspects.ids == ["c.png", "e.png", "a.png", "d.png", "b.png"]
-        assert suspects[0].words == "Same picture, another label: dog (e.png)"
-        assert suspects[3].words == "Same picture, another label: cat (a.png)"
+        assert suspects[0].words == "Same picture with another label: dog (e.png)"
+        assert suspects[3].words == "Same picture with another label: cat (a.png)"
         assert suspects[4].words.startswith("Strong suspicion")
         assert list(suspects_of(Run(run.path), 5).id) == suspects.ids
     (run.path / "duplicates.csv").unlink()
@@ -124,8 +124,8 @@ def test_copies_that_the_run_kept_stand_directly_after_those_that_lose(tmp_path:
     run = write_copies(run, "\n".join([*lines, ""]), reasons)
     suspects = Suspects.read(run)
     assert suspects.ids == ["e.png", "a.png", "d.png", "b.png"]
-    assert suspects[0].words == "Same picture, another label: c (a.png) and 1 more"
-    assert suspects[1].words.endswith(". Same picture, another label: d (e.png)")
+    assert suspects[0].words == "Same picture with another label: c (a.png) and 1 more"
+    assert suspects[1].words.endswith(". Same picture with another label: d (e.png)")
     assert list(suspects_of(run).id) == ["e.png", "b.png"]
     assert Suspects.read(run, top=1).ids == ["e.png", "a.png", "d.png"]  # with their pictures
     assert Suspects.read(run, top=6).ids == [*suspects.ids, "c.png", "f.png"]
@@ -143,9 +143,9 @@ def test_a_winner_that_its_score_condemns_tells_the_score_and_stands_with_its_co
     assert suspects.ids == ["b.png", "d.png", "f.png", "a.png", "c.png", "e.png"]
     assert list(suspects_of(run).id) == suspects.ids
     assert list(suspects_of(run, 4).id) == Suspects.read(run, top=4).ids[:4]
-    worse = "Strong suspicion: the label fits worse than 77\xa0% of random labels do"
-    assert suspects[0].words == f"{worse}. Same picture, another label: y (f.png)"
-    assert suspects[2].words == "Same picture, another label: x (b.png) and 1 more"
+    worse = "Strong suspicion: the label fits worse than 77\xa0% of random labels"
+    assert suspects[0].words == f"{worse}. Same picture with another label: y (f.png)"
+    assert suspects[2].words == "Same picture with another label: x (b.png) and 1 more"
 
 
 def test_a_run_without_a_verdict(tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ def test_a_run_without_a_verdict(tmp_path: Path) -> None:
     )
     writer = RunWriter.create(tmp_path / "run", {"method": "erm"}, {})
     with pytest.raises(
-        InputError, match=r"not finished; the command that began it goes on, given --resume"
+        InputError, match=r"not finished; continue it with the same command and --resume"
     ):
         Suspects.read(Run(tmp_path / "run"))
     writer.write_verdicts(table)
     writer.finish({})
-    with pytest.raises(InputError, match="method erm judges no example; review a run of method"):
+    with pytest.raises(InputError, match="method erm gives no verdicts; review a run of method"):
         Suspects.read(Run(tmp_path / "run"))
 
 
@@ -193,5 +193,5 @@ def test_damaged_verdicts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no column score"):
         Suspects.read(run)
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.raises(InputError, match="cut short"):
+    with pytest.raises(InputError, match="truncated"):
         Suspects.read(run)

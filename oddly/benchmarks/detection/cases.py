@@ -105,7 +105,7 @@ def load_case(case: Case, seed: int, data_dir: Path | None = None) -> LabelledDa
         generator = torch.Generator().manual_seed(seed)
         data = add_noise(data, case.noise_kind, case.noise, generator)
     if data.true_labels is None:
-        raise InputError(f"{case.name}: the true labels of {case.data} are not known")
+        raise InputError(f"{case.name}: the true labels of {case.data} are unknown")
     if case.frozen:
         return _embed(replace(data, test=None))
     return _enlarge(data, case.enlarge) if case.enlarge > 1 else data

@@ -47,7 +47,7 @@ def finish_ready(cells: Iterable[Cell], store: Store, tell: Tell) -> None:
         if cell.is_stored(store) or not all(store.is_done(job) for job in cell.jobs()):
             continue
         if package := cell.lacks_package():
-            tell(f"{cell.case.name}, {cell.method}: trained; the verdict waits for {package}")
+            tell(f"{cell.case.name}, {cell.method}: trained; install {package} for the verdict")
             continue
         store.write_cell(finish_cell(cell.case, cell.method, cell.seed, store))
         tell(f"{cell.case.name}, {cell.method}: stored")
@@ -96,5 +96,5 @@ def conduct(cells: Sequence[Cell], conditions: Conditions, tell: Tell) -> None:
         elif report["done"]:
             tell(f"{where}: trained in {report['seconds']:.0f} s")
         else:
-            tell(f"{where}: stopped by the clock, goes on next time")
+            tell(f"{where}: out of time, continues next time")
         finish_ready([cell for cell in cells if job in cell.jobs()], store, tell)

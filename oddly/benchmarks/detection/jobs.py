@@ -91,7 +91,7 @@ class Denoise(Job):
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         verdict = parts.method.verdict
         if verdict is None:
-            raise InputError(f"{self.name} came to no verdict on {self.case.name}")
+            raise InputError(f"{self.name} gave no verdict on {self.case.name}")
         # As every run ends, for the page.
         found = predict(parts.model, parts.train_feed, parts.bf16)
         return {

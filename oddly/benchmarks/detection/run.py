@@ -47,7 +47,7 @@ def measure(
         deadline = None if minutes is None else time.time() + 60 * minutes
         conduct(cells, Conditions(store, data_dir, device, deadline, at_once), tell)
     elif minutes is not None:
-        raise InputError("--minutes says how long --next may train; add --next")
+        raise InputError("--minutes only works with --next")
     return {"rows": read_rows(cells, store)}
 
 
@@ -58,7 +58,7 @@ def forget_cells(cells: Sequence[Cell], store: Store, tell: Tell) -> None:
         for job in cell.jobs():
             shutil.rmtree(store.checkpoints(job), ignore_errors=True)
             store.remove_job(job)
-    tell(f"forgot {len(cells)} cells")
+    tell(f"deleted the results of {len(cells)} cells")
 
 
 def _choose(kind: str, wanted: Sequence[str], known: Mapping[str, Any]) -> list[str]:

@@ -94,7 +94,7 @@ class Store:
         labels = self.labels(case, seed)
         true_labels = torch.from_numpy(labels.true)
         if not torch.equal(true_labels, _truth(data)):
-            raise InputError(f"{folder / 'labels.npz'} belongs to other data; remove it")
+            raise InputError(f"{folder / 'labels.npz'} belongs to different data; remove it")
         return replace(
             data.with_given_labels(torch.from_numpy(labels.given)), true_labels=true_labels
         )

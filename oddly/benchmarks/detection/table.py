@@ -28,9 +28,9 @@ COLUMNS = {
 }
 WIDTHS = {name: max(6, len(title) + 1) for name, title in COLUMNS.items()}
 NOTE = """\
-P, R, F1 at the method's own cut; best: the highest F1 of any cut on its ranking.
-cost: passes over plain training's, a forward alone counting a third; + model: with one training
-on the kept examples added where a method leaves no network of that kind.
+P, R, F1: at the method's own cut. best: the highest F1 of any cut on its ranking.
+cost: passes relative to plain training; a forward pass alone counts as a third. + model: with a
+training on the kept examples added if the method does not leave such a network.
 seconds: of all its jobs, which may have shared a device. test: accuracy after the last epoch."""
 
 
@@ -76,7 +76,7 @@ def _figures(row: dict[str, Any]) -> str:
     if row["state"] == "failed":
         return f"  failed: {row['error']}"
     if row["state"] == "trained":
-        return "  trained; the verdict is missing (call with --next)"
+        return "  trained; verdict missing (run with --next)"
     if row["state"] == "missing":
         return f"  missing, {row['jobs_done']} of {row['jobs']} trainings done"
     return "".join(f"{_text(name, row[name]):>{width}}" for name, width in WIDTHS.items())

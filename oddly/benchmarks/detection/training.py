@@ -56,7 +56,7 @@ def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
             return _train(job, parts, data, curve, conditions)
         except torch.OutOfMemoryError:
             raise InputError(
-                f"{job.case.name}, {job.name}: the device's memory is full; use fewer --jobs"
+                f"{job.case.name}, {job.name}: out of memory on the device; use fewer --jobs"
             ) from None
         except InputError as error:
             # The training's own fault, and it would be again: stored, so that the rest can go on.
@@ -72,7 +72,7 @@ def _go_on(parts: Parts, folder: Path) -> list[dict[str, Any]]:
             curve: list[dict[str, Any]] = state["curve"]
             return curve
     except CannotGoOn as error:  # no fault of the method's: it must not be stored as one
-        raise InputError(f"{error.why}; remove {folder} to train that job anew") from None
+        raise InputError(f"{error.why}; remove {folder} to train that job again") from None
     return []
 
 

@@ -147,7 +147,7 @@ const look = (at) => {
     ["True label", suspects.true && nameOf(suspects.true[i])],
     [page.unit === "loss" ? "Loss" : "Score", suspects.score[i] === null ? null : short(suspects.score[i])],
     ["In words", suspects.words[i]],
-    ["Place", `${count(looked + 1)} of ${count(order.length)}`],
+    ["Position", `${count(looked + 1)} of ${count(order.length)}`],
   ];
   $("dl", dialog).replaceChildren(
     ...rows

@@ -2,8 +2,8 @@
 "use strict";
 
 const FOUND = 50;  // classes listed while searching
-const NONE = "No such class. If there ought to be one: leave this image out with R, or skip it with N;"
-  + " then create the class in your data and clean again.";
+const NONE = "No such class. If your data lacks a class, remove this image with R or skip it with N;"
+  + " then add the class to your data and run oddly clean again.";
 
 let classes = null;
 let choosing = null;  // the suspect the dialog is about

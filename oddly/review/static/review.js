@@ -23,10 +23,10 @@ async function ask(path, body) {
   try {
     response = await fetch(path, options);
   } catch {
-    throw new Error("The server does not answer: your last choice was not saved. Start it again and open the new link.");
+    throw new Error("Cannot reach the server, so your last choice was not saved. Start oddly review again and open the new link.");
   }
-  if (response.status === 403) throw new Error("This link is no longer valid. Open the one the terminal shows.");
-  const answer = await response.json().catch(() => ({ error: "The server failed; look at the terminal." }));
+  if (response.status === 403) throw new Error("This link is no longer valid. Open the link shown in the terminal.");
+  const answer = await response.json().catch(() => ({ error: "The server failed. See the terminal for the error." }));
   if (!response.ok && response.status !== 409) throw new Error(answer.error);
   return answer;
 }
@@ -75,7 +75,7 @@ function show(answer) {
   }
   ahead.splice(0, ahead.length - 8);
   showCard();
-  if (answer.error) notice(`This one was ${answer.error}. What stands is shown.`);
+  if (answer.error) notice(`This one was ${answer.error}. The page shows its current state.`);
 }
 
 // A new element for every picture: the one before is gone at once, and none of its events counts.
@@ -116,7 +116,7 @@ function showCard() {
   $("meter").hidden = card.confidence === null;
   $("meter").value = card.confidence ?? 0;
   $("confidence").textContent = percent(card.confidence);
-  $("words").textContent = card.agrees ? `${card.words}. The finished network agrees with the label.` : card.words;
+  $("words").textContent = card.agrees ? `${card.words}. The final network agrees with the label.` : card.words;
   $("standing").hidden = !card.action;
   $("standing").className = card.action ?? "";
   $("standing").textContent = card.action ? standing(card) : "";
@@ -145,7 +145,7 @@ function showDone() {
   $("done-title").textContent = !total ? "No suspects" : skipped ? "First pass finished" : "All decided";
   $("done-text").textContent = total
     ? `${number(decided)} of ${number(total)} suspects are decided, ${number(skipped)} skipped.`
-    : "This run found nothing to look at.";
+    : "This run found no suspects.";
   $("done-next").hidden = !decided;
   $("done-skipped").hidden = !skipped;
   $("done-grid").hidden = $("done-undo").hidden = !total;
@@ -168,7 +168,7 @@ function openView(name) {
 function act(action) {
   const target = view === "grid" ? grid.cards[grid.current] : view === "one" ? card : null;
   if (!target) return;
-  if (running) return hint("Not decided: the last key is still at work.");
+  if (running) return hint("Not decided: the previous key is still being processed.");
   const picture = view === "grid" ? pictureInGrid(grid.current) : $("picture");
   if (action !== "skip" && !picture.complete) return hint("Not decided: the picture is still loading.");
   if (action === "choose") openChoice(target);
@@ -187,7 +187,7 @@ function decide(target, action, label) {
     grid.cards[place] = answer.saved ?? answer.card;
     redrawCard(place);
     if (answer.saved) focusCard(Math.min(place + 1, grid.cards.length - 1));
-    else notice(`This one was ${answer.error}. What stands is shown.`);
+    else notice(`This one was ${answer.error}. The page shows its current state.`);
   });
 }
 

@@ -23,7 +23,7 @@ function forget(revision) {
 }
 
 function undo() {
-  if (running) return hint("Not undone: the last key is still at work.");
+  if (running) return hint("Not undone: the previous key is still being processed.");
   if (mine.length) takeBack(mine.at(-1));
   else if (progress.undo) askFirst(progress.undo);
 }
