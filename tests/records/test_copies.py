@@ -51,8 +51,8 @@ def test_a_picture_that_occurs_often_takes_no_longer_for_each_copy(tmp_path: Pat
     started = time.process_time()
     twins = read_twins(tmp_path)
     assert time.process_time() - started < 2  # quadratic: 14
-    assert twins["0"].words == "Same picture, another label: 1 (1) and 17,999 more"
-    assert twins["19999"].words == "Same picture, another label: 0 (0) and 17,999 more"
+    assert twins["0"].words == "Same picture with another label: 1 (1) and 17,999 more"
+    assert twins["19999"].words == "Same picture with another label: 0 (0) and 17,999 more"
 
 
 def test_no_list(tmp_path: Path) -> None:
