@@ -126,8 +126,8 @@ def tell_limits(
     if interval:
         cannot.append(
             "How many labels are wrong exactly. The lower end of the estimate counts only those"
-            f" that look wholly random{' or follow that rule' * by_rule}; people's confusions lie"
-            " between its two ends."
+            f" that look wholly random{' or follow that rule' * by_rule}; people's confusions"
+            " mostly lie between its two ends."
         )
     if truth_known:
         can.append(truth)

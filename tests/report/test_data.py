@@ -174,7 +174,8 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
     )
     assert RunPage.from_run(Run(run.path)).cannot_tell[-1] == (
         "How many labels are wrong exactly. The lower end of the estimate counts only those that"
-        " look wholly random or follow that rule; people's confusions lie between its two ends."
+        " look wholly random or follow that rule; people's confusions mostly lie between its two"
+        " ends."
     )
 
 
