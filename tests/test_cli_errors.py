@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pandas as pd
@@ -204,6 +205,20 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
         process.communicate(timeout=240)
         assert process.returncode == 0
     pd.testing.assert_frame_equal(Run(whole).verdicts, Run(broken).verdicts, check_exact=True)
+
+
+@pytest.mark.parametrize("command", ["clean", "train"])
+def test_ctrl_c_in_a_resumed_run_that_still_reads_its_images(
+    oddly: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    room = {"clean": "oddly.clean.api", "train": "oddly.engine.api"}[command]
+    monkeypatch.setattr(import_module(room), command, stop)
+    again = f"oddly {command} --resume --out {tmp_path}"
+    code, _, told = oddly(command, "--resume", "--out", tmp_path)
+    assert (code, told) == (130, f"oddly: stopped; go on with: {again}\n")
 
 
 def test_unreadable_images(oddly: Command, tmp_path: Path) -> None:

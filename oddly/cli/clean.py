@@ -92,6 +92,7 @@ def clean(
     from oddly.clean.api import clean as run_cleaning
 
     watcher = _make_watcher(top, json)
+    watcher.folder = out if resume else None
     try:
         run_cleaning(path, out, watcher=watcher, **given)
     except KeyboardInterrupt:

@@ -89,7 +89,7 @@ def apply(
 ) -> None:
     """Write your decisions as a table of labels, for `oddly train DATA --labels TABLE`."""
     from oddly.records import Run, about_formulas
-    from oddly.review.apply import about_copies, read_outcome, write_labels
+    from oddly.review.apply import about_copies, about_undecided, read_outcome, write_labels
 
     opened = Run(run)
     outcome = read_outcome(opened, decisions)
@@ -100,6 +100,8 @@ def apply(
     say(f"labels  {table}")
     if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
         say(f"use     {shlex.join(_use_again(opened, table))}")
+    if left := about_undecided(opened, outcome):
+        say(left)
     if torn := about_copies(opened, outcome):
         say(torn)
     if copy_to is not None:
@@ -114,15 +116,16 @@ def _use_again(run: Run, table: Path) -> list[str]:
 
     `oddly train` names a folder after its settings, the table among them, by itself.
     """
-    from oddly.data import DATASETS
-    from oddly.engine.whereabouts import locate
-
     # `oddly clean` alone judges all splits together
     command = "clean" if run.config.get("pool_splits") else "train"
     data = str(run.config.get("data"))
     there = str(run.find_path(data))
-    if data not in DATASETS and os.path.exists(there) and locate(data) != locate(there):
-        data = there  # the run was begun in another folder than this
+    here = os.path.expanduser(data)
+    if os.path.exists(there) and os.path.realpath(here) != os.path.realpath(there):
+        from oddly.data import DATASETS  # torch takes a second
+
+        if data not in DATASETS:
+            data = there  # the run was begun in another folder than this
     words = ["oddly", command, data, "--labels", str(table)]
     if command == "clean":
         words += ["--out", str(_free_folder(run.path))]

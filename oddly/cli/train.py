@@ -245,6 +245,7 @@ def train(
     from oddly.terminal import TerminalWatcher
 
     watcher = TerminalWatcher(err_console)
+    watcher.folder = out if resume else None
     try:
         run = run_training(data, watcher=watcher, **given)
     except KeyboardInterrupt:

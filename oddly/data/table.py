@@ -71,6 +71,12 @@ def _about_missing(
     """A note about the files left out, if there are any."""
     if not missing:
         return []
+    if len(missing) == total > 1:
+        raise InputError(
+            f"none of the {count(total, 'file')} named in {shown(str(file))} exists:"
+            f" {first_few(missing, 3)}; a path in a table is relative to the table's own folder,"
+            f" here {shown(os.path.realpath(file.parent))}"
+        )
     told = (
         f"{len(missing):,} of {count(total, 'file')} named in {shown(str(file))} do not exist:"
         f" {first_few(missing)}"

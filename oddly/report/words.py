@@ -129,8 +129,8 @@ def tell_limits(
     if interval:
         cannot.append(
             "Exactly how many labels are wrong. The lower bound of the estimate counts only those"
-            f" that look entirely random{' or systematic' * by_rule}; plausible human errors lie"
-            " between the two bounds."
+            f" that look entirely random{' or systematic' * by_rule}; plausible human errors"
+            " mostly lie between the two bounds."
         )
     if truth_known:
         can.append(truth)

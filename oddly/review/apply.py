@@ -57,6 +57,19 @@ def list_kept(run: Run, outcome: Outcome) -> dict[str, str]:
     return {id: outcome.labels.get(id, given) for id, given in rows if id not in removed}
 
 
+def about_undecided(run: Run, outcome: Outcome) -> str | None:
+    """How many suspects are still to be decided; None where none is."""
+    table = read_table(run.path / "verdicts.parquet", ["id", "keep"])
+    suspects = table.filter(pc.invert(table["keep"]))["id"].to_pylist()
+    decided = outcome.labels.keys() | set(outcome.removed)
+    if not (left := sum(id not in decided for id in suspects)):
+        return None
+    what = "is undecided: its label stays as it is"
+    if left > 1:
+        what = "are undecided: their labels stay as they are"
+    return f"{left:,} of {count(len(suspects), 'suspect')} {what}"
+
+
 def about_copies(run: Run, outcome: Outcome) -> str | None:
     """How many pictures still bear two labels under these decisions; None where none does."""
     labels: dict[int, set[str]] = defaultdict(set)

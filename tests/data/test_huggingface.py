@@ -137,7 +137,7 @@ def test_integers_that_met_a_missing_value(tmp_path: Path) -> None:
     write_parquet(tmp_path / "train.parquet", [1, 2], [0.0, 1.0])
     write_parquet(tmp_path / "test.parquet", [1, 2], [float("nan"), None])
     assert load(tmp_path).class_names == ["0", "1"]
-    assert load(tmp_path).notes == ("splits without labels left out: test",)
+    assert load(tmp_path).notes == ("left out splits without labels: test",)
     write_parquet(tmp_path / "train.parquet", [1, 2], [0.5, 1.0])
     assert load(tmp_path).class_names == ["0.5", "1.0"]
 

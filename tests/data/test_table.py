@@ -114,6 +114,20 @@ def test_a_file_listed_twice_has_two_ids(root: Path) -> None:
     assert data.notes == ("1 row repeats a file; their ids end in #2, #3, …",)
 
 
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_table_none_of_whose_files_is_there_says_where_they_were_sought(
+    root: Path, skip: bool
+) -> None:
+    (root / "tables").mkdir()
+    file = write(root / "tables", "path,label\nimg/0.png,a\nimg/1.png,b\n")
+    with pytest.raises(InputError) as caught:
+        load(file, DataOptions(image_size=4, skip_unreadable=skip))
+    assert str(caught.value) == (
+        f"none of the 2 files named in {file} exists: img/0.png, img/1.png; a path in a table is"
+        f" relative to the table's own folder, here {root.resolve() / 'tables'}"
+    )
+
+
 def test_missing_files(root: Path) -> None:
     rows = "path,label\nimg/0.png,a\nimg/1.png,b\n" + "".join(f"no{i}.png,a\n" for i in range(12))
     file = write(root, rows)

@@ -176,7 +176,8 @@ def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Ru
     )
     assert RunPage.from_run(Run(run.path)).cannot_tell[-1] == (
         "Exactly how many labels are wrong. The lower bound of the estimate counts only those that"
-        " look entirely random or systematic; plausible human errors lie between the two bounds."
+        " look entirely random or systematic; plausible human errors mostly lie between the two"
+        " bounds."
     )
 
 

@@ -94,3 +94,27 @@ def test_a_card_of_the_grid_is_opened_and_decided_by_finger(site: Site, chromium
     see(page, "#count", "1 of 6 decided")
     assert site.client.get("/api/suspect/3").json()["card"]["action"] == "remove"
     context.close()
+
+
+def test_another_class_can_be_called_off_by_finger(site: Site, chromium: Browser) -> None:
+    size: Any = {"width": 390, "height": 844}
+    context = chromium.new_context(viewport=size, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    open_link(page, site)
+    page.tap("[data-action=choose]")
+    expect(page.locator("#choose")).to_be_visible()
+    expect(page.locator("#choose-keys")).to_be_hidden()  # nothing about keys that are not there
+    page.tap("#choose button")
+    expect(page.locator("#choose")).to_be_hidden()
+    see(page, "#count", "0 of 6 decided")
+    context.close()
+
+
+def test_the_list_of_keys_names_them_on_a_tablet_too(site: Site, chromium: Browser) -> None:
+    context = chromium.new_context(has_touch=True, is_mobile=True)
+    page = context.new_page()
+    open_link(page, site)
+    expect(page.locator("[data-action=keep] kbd")).to_be_hidden()
+    page.tap("#show-keys")
+    expect(page.locator("#keys kbd").first).to_be_visible()
+    context.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ from oddly.review.session import Session
 from tests.clean.conftest import write_pictures
 from tests.command import Command
 from tests.review.conftest import write_run
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -84,6 +88,7 @@ def test_apply_tells_what_was_decided_and_how_to_use_it(
         "0 kept, 1 changed, 1 removed",
         f"labels  {table}",
         f"use     oddly train {photos} --labels {table}",
+        "4 of 6 suspects are undecided: their labels stay as they are",
         f"copy    {tmp_path / 'clean'}: 7 files",
         "1 file was not copied: dog/4.png (file not found)",
     ]
@@ -105,6 +110,27 @@ def test_rows_of_a_dataset_become_a_table_of_ids_and_labels(oddly: Command, tmp_
     assert "not an empty folder" in oddly("apply", run.path, "--copy-to", tmp_path / "copy")[2]
     assert oddly("apply", run.path, "--copy-to", tmp_path / "named.csv")[0] == 0
     assert (tmp_path / "named.csv").read_text() == table.read_text()
+
+
+def test_apply_says_nothing_of_suspects_once_all_are_decided(
+    oddly: Command, photos: Path, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", ["cat/0.png", "dog/1.png"], photos, keep=[False, True])
+    session = Session(run)
+    session.decide(0, "keep", None, 0)
+    session.decisions.close()
+    assert "undecided" not in oddly("apply", run.path)[1]
+
+
+def test_a_table_of_decisions_needs_no_torch(run: Run) -> None:
+    session = Session(run)
+    session.decide(0, "keep", None, 0)
+    session.decisions.close()
+    program = "import sys; from oddly.cli import main; main()"
+    program = f"import sys\ntry:\n    {program}\nfinally:\n    print('torch' in sys.modules)"
+    command = [sys.executable, "-c", program, "apply", str(run.path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
 
 
 def test_apply_warns_of_names_that_a_spreadsheet_runs(

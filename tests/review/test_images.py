@@ -209,7 +209,7 @@ def test_pictures_of_a_set_in_memory_are_shown(tmp_path: Path) -> None:
 def test_rows_of_a_dataset_are_no_files_that_are_gone(tmp_path: Path, photos: Path) -> None:
     run = write_run(tmp_path / "run", ["train/0", "train/1"], photos)
     RunWriter(run.path).write_thumbnails({0: shrink(Image.new("RGB", (3, 3), "blue"))})
-    with pytest.raises(Unreadable, match="no picture of it was stored"):
+    with pytest.raises(Unreadable, match="no picture stored"):
         find_images(Run(run.path), "train/0").read("train/1")
 
 
