@@ -218,7 +218,7 @@ def test_ctrl_c_in_a_resumed_run_that_still_reads_its_images(
     monkeypatch.setattr(import_module(room), command, stop)
     again = f"oddly {command} --resume --out {tmp_path}"
     code, _, told = oddly(command, "--resume", "--out", tmp_path)
-    assert (code, told) == (130, f"oddly: stopped; go on with: {again}\n")
+    assert (code, told) == (130, f"oddly: interrupted; continue with: {again}\n")
 
 
 def test_unreadable_images(oddly: Command, tmp_path: Path) -> None:
