@@ -56,6 +56,19 @@ def test_narrow_dark_and_readable(site: Site, page: Page, scheme: Any, width: in
     assert contrast(page, ".badge") >= 4.5 and contrast(page, ".caption b") >= 4.5
 
 
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (844, 390), (1280, 500)])
+def test_every_button_is_in_sight_upright_and_sideways(
+    site: Site, page: Page, width: int, height: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+    open_link(page, site)
+    press(page, "n", "0 of 6 decided · 1 skipped")  # the longest words beside the progress
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for box in [b.bounding_box() for b in page.locator("#one button, #picture").all()]:
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height
+
+
 def test_a_doubt_stands_above_every_suspect_until_it_is_hidden(
     tmp_path: Path, photos: Path, serve: Serve, page: Page, complaints: list[str]
 ) -> None:
