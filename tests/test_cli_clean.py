@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import time
 import warnings
@@ -54,6 +55,25 @@ def test_three_images_are_too_few_for_an_estimate(oddly: Command, tmp_path: Path
     assert code == 0 and found["estimated_noise"] is None
     assert found["doubt"] is None and found["contrast"] is None  # of one planted label
     assert "too few images" in (out / "report.html").read_text()
+
+
+def test_features_that_say_nothing_of_the_labels_are_to_be_fine_tuned(
+    oddly: Command, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for i in range(150):
+            pixels = rng.integers(0, 256, (80, 80, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{i}.png")
+    out = tmp_path / "run"
+    code, told, _ = oddly("clean", tmp_path / "photos", "--out", out, "--epochs", 5, "--seed", 1)
+    assert code == 0 and "this verdict is unreliable" in told
+    (line,) = [line for line in told.splitlines() if line.startswith("try")]
+    again = shlex.split(line, comments=True)[1:]
+    assert again == shlex.split(
+        f"oddly clean {tmp_path / 'photos'} --out {out}-2 --seed 1 --fine-tune"
+    )
 
 
 def test_a_network_that_hardly_learns_is_not_to_be_trusted(oddly: Command, tmp_path: Path) -> None:

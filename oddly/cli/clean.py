@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from oddly.cli.again import command_again
 from oddly.cli.app import (
     DEVICES,
     Json,
@@ -146,8 +147,16 @@ def _show(run: Run, top: int | None, json: bool) -> None:
             say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
     say("", f"report  {run.path / 'report.html'}", f"tables  {run.path / 'verdicts.csv'}")
+    if findings.doubt and run.config.get("backbone") and not run.config.get("fine_tune"):
+        say(f"try     {shlex.join(_fine_tune(run))}  # train the whole network, not just a head")
     those_kept = "" if findings.suspects else " --top 50"  # without, there is nothing to see
     say(f"next    oddly review {place}{those_kept}")
+
+
+def _fine_tune(run: Run) -> list[str]:
+    """The same run, fine-tuned: it may learn what features of photographs do not show."""
+    for_a_head = ("epochs", "batch_size", "learning_rate", "prune_after", "image_size")
+    return [*command_again(run, run.config.get("labels"), leave_out=for_a_head), "--fine-tune"]
 
 
 def _describe(findings: Findings) -> list[str]:

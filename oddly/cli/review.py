@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from oddly.cli.again import command_again
 from oddly.cli.app import app, err_console, remark, say
 
 if TYPE_CHECKING:
@@ -23,8 +21,6 @@ IMAGES = Annotated[Path | None, typer.Option(help="Folder of the images, if they
 DECISIONS = Annotated[
     Path | None, typer.Option(help="File of decisions (default: RUN/decisions.sqlite).")
 ]
-
-NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for this command alone
 
 
 @app.command()
@@ -99,7 +95,7 @@ def apply(
     say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
     say(f"labels  {table}")
     if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
-        say(f"use     {shlex.join(_use_again(opened, table))}")
+        say(f"use     {shlex.join(command_again(opened, str(table)))}")
     if left := about_undecided(opened, outcome):
         say(left)
     if torn := about_copies(opened, outcome):
@@ -109,84 +105,6 @@ def apply(
     names = {*outcome.labels, *outcome.labels.values(), *outcome.removed}
     if table.suffix.lower() == ".csv" and (mind := about_formulas(sorted(names))):
         say(mind)
-
-
-def _use_again(run: Run, table: Path) -> list[str]:
-    """The command that takes the table, ready to be pasted: as this run, but not into its folder.
-
-    `oddly train` names a folder after its settings, the table among them, by itself.
-    """
-    # `oddly clean` alone judges all splits together
-    command = "clean" if run.config.get("pool_splits") else "train"
-    data = str(run.config.get("data"))
-    there = str(run.find_path(data))
-    here = os.path.expanduser(data)
-    if os.path.exists(there) and os.path.realpath(here) != os.path.realpath(there):
-        from oddly.data import DATASETS  # torch takes a second
-
-        if data not in DATASETS:
-            data = there  # the run was begun in another folder than this
-    words = ["oddly", command, data, "--labels", str(table)]
-    if command == "clean":
-        words += ["--out", str(_free_folder(run.path))]
-    return [*words, *_options(run, command)]
-
-
-def _free_folder(used: Path) -> Path:
-    """runs/photos-clean → runs/photos-clean-2, or the next number that is free."""
-    stem, _, number = used.name.rpartition("-")
-    first = used.with_name(stem) if number.isdecimal() else used  # -2 already: the next is -3
-    if not first.exists():
-        first = used
-    return next(
-        place for n in count(2) if not (place := first.with_name(f"{first.name}-{n}")).exists()
-    )
-
-
-def _options(run: Run, command: str) -> Iterator[str]:
-    """What the run was made with, as far as the command has an option for it."""
-    from oddly.records import count_unread
-
-    config = run.config
-    made_with = {**config, **(config.get("settings") or {})}
-    if command == "clean":  # the settings that it chose by itself it will choose again
-        made_with = dict(config.get("asked") or {})
-        if config.get("tried"):  # but for a network that was tried: it need not be tried again
-            network = "backbone" if config.get("backbone") else "model"
-            made_with[network] = config.get(network)
-    # perhaps images were left out only when the run went on
-    made_with["skip_unreadable"] = config.get("skip_unreadable") or any(count_unread(run.path))
-    for option in _parameters(command):
-        value = made_with.get(option.name)
-        if option.name in NOT_AGAIN or value is None or value == option.default:
-            continue
-        if isinstance(value, bool):
-            yield option.opts[0] if value else option.secondary_opts[0]
-        elif value or not option.name.endswith("_seed"):  # of those 0 is the default, unwritten
-            yield from (option.opts[0], str(value))
-    if command == "train":
-        yield from _settings(run)
-
-
-def _settings(run: Run) -> Iterator[str]:
-    """Settings of the method that have no option of their own and are not as usual."""
-    own = {option.name for option in _parameters("train")}
-    chosen = {k: v for k, v in (run.config.get("settings") or {}).items() if k not in own}
-    if not chosen:
-        return
-    from oddly.methods import build_method, read_settings  # torch takes a second
-
-    method = str(run.config.get("method"))
-    usual = read_settings(method, build_method(method, {})[0])
-    for name, value in chosen.items():
-        if value != usual.get(name):
-            yield from ("--set", f"{name}={value}")
-
-
-def _parameters(command: str) -> Sequence[Any]:
-    """What a command of ours can be told."""
-    group: Any = typer.main.get_command(app)
-    return list(group.commands[command].params)
 
 
 def _copy(run: Run, outcome: Outcome, destination: Path, images: Path | None) -> None:
