@@ -18,7 +18,7 @@ from oddly.clean import trial
 from oddly.clean.look import Looked
 from oddly.clean.settings import ENOUGH, Tried, choose
 from oddly.clean.survey import Survey
-from oddly.cli import review
+from oddly.cli.again import command_again
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.data.source import ImageSource
@@ -83,8 +83,8 @@ def test_drawn_digits_get_a_network_of_their_own(tmp_path: Path) -> None:
     write_digits(tmp_path / "digits", 500)
     run = oddly.clean(tmp_path / "digits", out=tmp_path / "run")
     assert run.config["model"] == "resnet8" and run.config["backbone"] is None
-    again = list(review._options(run, "clean"))  # of the next pass: it need not be tried again
-    assert again == ["--model", "resnet8"] and run.config["asked"] == {}
+    again = command_again(run, None)  # the next pass need not try it again
+    assert again[-2:] == ["--model", "resnet8"] and run.config["asked"] == {}
     assert run.config["tried"]["scratch"] >= ENOUGH * run.config["tried"]["frozen"]
     wrong = run.verdicts.id.str.contains("wrong")
     found = (wrong & ~run.verdicts.keep).sum()

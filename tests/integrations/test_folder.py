@@ -159,5 +159,9 @@ def test_decided_without_files_there_is_no_command_to_paste(
     session.decisions.close()
     code, out, err = Command(monkeypatch, capsys)("apply", run.path)
     assert (code, err) == (0, "")
-    assert out.splitlines() == ["0 kept, 0 changed, 1 removed", f"labels  {run.path}/labels.csv"]
+    assert out.splitlines() == [
+        "0 kept, 0 changed, 1 removed",
+        f"labels  {run.path}/labels.csv",
+        "1 of 2 suspects is undecided: its label stays as it is",
+    ]
     assert (run.path / "labels.csv").read_text().splitlines()[1] == "3,,yes,person"
