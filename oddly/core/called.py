@@ -106,8 +106,8 @@ def tell_called(pairs: Sequence[tuple[object, object]]) -> str | None:
     if not pairs:
         return None
     named = first_few([f"{rival} labelled {label}" for label, rival in pairs], 5)
-    classes = "1 class contains" if len(pairs) == 1 else f"{len(pairs)} classes contain"
+    classes = "1 class" if len(pairs) == 1 else f"{len(pairs)} classes"  # each rival comes once
     return (
-        f"labels seem to be systematically wrong: {classes} many images of another class"
-        f" ({named}); also check the examples kept under these labels"
+        f"labels seem to be systematically wrong: many images of {classes} have the label of"
+        f" another class ({named}); also check the examples kept under these labels"
     )

@@ -185,14 +185,16 @@ def test_it_is_told_with_the_names_of_classes() -> None:
     verdict, _ = judge()
     names = [f"kind {k}" for k in range(10)]
     assert verdict.cautions(names) == [
-        "labels seem to be systematically wrong: 1 class contains many images of another class"
-        " (kind 3 labelled kind 7); also check the examples kept under these labels"
+        "labels seem to be systematically wrong: many images of 1 class have the label of another"
+        " class (kind 3 labelled kind 7); also check the examples kept under these labels"
     ]
     assert "(3 labelled 7)" in str(verdict)
     assert tell_called([]) is None
     more = tell_called([(k + 1, k) for k in range(7)])
     assert more is not None
-    assert "7 classes contain many images of another class (0 labelled 1, 1 labelled 2" in more
+    assert "many images of 7 classes have the label of another class (0 labelled 1, 1" in more
+    one_label = tell_called([(9, 0), (9, 1)])  # two classes that are mislabelled, under one label
+    assert one_label is not None and "many images of 2 classes" in one_label
 
 
 def test_raised_scores_are_not_compared_with_random_labels() -> None:
