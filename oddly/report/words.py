@@ -37,13 +37,27 @@ def tell_outcome(run: Run, verdicts: pd.DataFrame | None) -> str:
     if not removed and run.doubt:
         return f"No verdict on {examples:,} labels: the network has hardly learnt."
     if not removed:
-        return f"No label out of {examples:,} stands out: each looks better than a random one."
+        return tell_none_removed(run, verdicts)
     look = "looks" if removed == 1 else "look"
     return (
         f"{removed:,} of {examples:,} labels {look} wrong"
         f"{', randomly or systematically' if run.by_rule else ''}"
         f"{', but this verdict is unreliable' if run.doubt else ''}.{tell_copies(verdicts)}"
     )
+
+
+def tell_none_removed(run: Run, verdicts: pd.DataFrame) -> str:
+    """Why every label was kept: none looks wrong, or those that do were kept all the same."""
+    examples = len(verdicts)
+    if reaching := int((verdicts["score"] >= verdicts["threshold"]).sum()):
+        look = "looks" if reaching == 1 else "look"
+        return (
+            f"{reaching:,} of {examples:,} labels {look} wrong, but none is removed: their classes"
+            " would be emptied or are too small to judge, or a person has confirmed them."
+        )
+    if (run.config.get("settings") or {}).get("target_precision") is not None:
+        return f"None of {examples:,} labels is removed: the target precision is out of reach."
+    return f"No label out of {examples:,} stands out: each looks better than a random one."
 
 
 def tell_copies(verdicts: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ from oddly.records import Run, RunWriter
 from oddly.report import write_report
 from oddly.report.data import Judged, RunPage
 from oddly.report.facts import describe_run, format_seconds
-from oddly.report.words import tell_threshold
+from oddly.report.words import tell_outcome, tell_threshold
 from tests.report.tables import NBSP
 
 
@@ -153,6 +153,20 @@ def test_classes_that_were_spared_are_named(made_up_run: Callable[..., Run]) -> 
     assert RunPage.from_run(run).origin[-1] == (
         "Classes kept whole because they are small or would be emptied: gnu, emu."
     )
+
+
+def test_nothing_removed_is_praise_only_where_nothing_looks_wrong(
+    made_up_run: Callable[..., Run],
+) -> None:
+    run = made_up_run(n=50)
+    verdicts = run.verdicts
+    verdicts["keep"] = True
+    reaching = int((verdicts["score"] >= verdicts["threshold"]).sum())
+    assert tell_outcome(run, verdicts).startswith(f"{reaching} of 50 labels look wrong, but none")
+    verdicts["score"] = verdicts["threshold"] - 1
+    assert "stands out" in tell_outcome(run, verdicts)
+    run.config["settings"] = {"target_precision": 0.99}
+    assert "stands out" not in tell_outcome(run, verdicts)
 
 
 def test_what_to_mind_stands_above_everything_else(made_up_run: Callable[..., Run]) -> None:
