@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from oddly.errors import InputError
+from oddly.errors import InputError, first_few
 from oddly.layout import path_parts
 from oddly.pictures import Unreadable
 
@@ -65,8 +65,10 @@ def copy_files(
             if progress:
                 progress(done, len(plan))
         if copied.missing and not copied.files:
-            told = f"nothing to copy: none of the {len(plan):,} files can be read"
-            raise InputError(f"{told}: {copied.missing[0]}, …")
+            told = "the only file cannot be read"
+            if len(plan) > 1:
+                told = f"none of the {len(plan):,} files can be read"
+            raise InputError(f"nothing to copy: {told}: {first_few(copied.missing, 1)}")
         if destination.exists():
             destination.rmdir()  # empty: checked before
         staging.rename(destination)

@@ -142,8 +142,9 @@ def _show(run: Run, top: int | None, json: bool) -> None:
         return
     say(*_describe(findings))
     if top is not None:
-        say("", f"{top:,} most suspicious:")
-        for row in suspects_of(run, top).itertuples():
+        worst = suspects_of(run, top)
+        say("", f"{len(worst):,} most suspicious:")
+        for row in worst.itertuples():
             say(f"  {row.id}  {row.given_name} → {row.suggested_name}")
     place = shlex.quote(str(run.path))
     say("", f"report  {run.path / 'report.html'}", f"tables  {run.path / 'verdicts.csv'}")
@@ -197,9 +198,14 @@ def _headline(findings: Findings) -> str:
     number = f"{findings.suspects:,} of {findings.images:,} images"
     share = f"({100 * findings.suspects / findings.images:.1f} %)"
     if findings.suspects and findings.suspects == findings.contradicted:
-        return f"{number} are suspects {share}, all of them copies with different labels"
+        are = "is a suspect" if findings.suspects == 1 else "are suspects"
+        which = "a copy with another label"
+        if findings.suspects > 1:
+            which = "all of them copies with different labels"
+        return f"{number} {are} {share}, {which}"
     doubt = ", but this verdict is unreliable:" if findings.doubt else ""
-    return f"{number} look mislabelled {share}{doubt}"
+    look = "looks" if findings.suspects == 1 else "look"
+    return f"{number} {look} mislabelled {share}{doubt}"
 
 
 def _describe_share(findings: Findings) -> str:

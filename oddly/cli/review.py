@@ -11,6 +11,7 @@ import typer
 
 from oddly.cli.again import command_again
 from oddly.cli.app import app, err_console, remark, say
+from oddly.errors import count
 
 if TYPE_CHECKING:
     from oddly.records import Run
@@ -136,6 +137,6 @@ def _copy_files(run: Run, outcome: Outcome, destination: Path, images: Path | No
             images,
             lambda done, total: bar.update(task, completed=done, total=total),
         )
-    say(f"copy    {destination}: {copied.files:,} files")
+    say(f"copy    {destination}: {count(copied.files, 'file')}")
     if note := about_missing(copied.missing):
         say(note)

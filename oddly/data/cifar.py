@@ -142,7 +142,9 @@ def _read(folder: Path, file: tuple[str, str]) -> Mapping[str, Any]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
+        reason = f"cannot be read: {error.strerror}"
+        if isinstance(error, FileNotFoundError):
+            reason = "is missing"
         raise InputError(
             f"{path} {reason}; use --download to get it, or --data-dir for the folder that"
             f" contains {folder.name}/"

@@ -31,7 +31,8 @@ def find_synsets(root: Path, split: str) -> list[str]:
         names = sorted(entry.name for entry in os.scandir(root / split) if entry.is_dir())
     except OSError:
         raise InputError(
-            f"{root / split} is missing; set --data-dir to the folder of imagenet/{split}/SYNSET/"
+            f"{root / split} is missing; set --data-dir to the folder that contains"
+            f" imagenet/{split}/SYNSET/"
         ) from None
     if len(names) < 2:
         raise InputError(f"{root / split} contains no class folders (n01440764/ …)")

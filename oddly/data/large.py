@@ -79,8 +79,11 @@ def read_lines(path: Path, what: str) -> list[str]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text") from None
     except OSError as error:
-        reason = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
-        raise InputError(f"{path} {reason}; set --data-dir to the folder of {what}") from None
+        reason = f"cannot be read: {error.strerror}"
+        if isinstance(error, FileNotFoundError):
+            reason = "is missing"
+        hint = f"set --data-dir to the folder that contains {what}"
+        raise InputError(f"{path} {reason}; {hint}") from None
 
 
 def read_labels(path: Path, what: str, num_classes: int) -> dict[str, int]:

@@ -77,8 +77,9 @@ def _about_missing(
             f" {first_few(missing, 3)}; a path in a table is relative to the table's own folder,"
             f" here {shown(os.path.realpath(file.parent))}"
         )
+    do = "does" if len(missing) == 1 else "do"
     told = (
-        f"{len(missing):,} of {count(total, 'file')} named in {shown(str(file))} do not exist:"
+        f"{len(missing):,} of {count(total, 'file')} named in {shown(str(file))} {do} not exist:"
         f" {first_few(missing)}"
     )
     return [leave_out(told, options.skip_unreadable)]
@@ -137,7 +138,7 @@ def _about_repeats(paths: Sequence[str], labels: Sequence[str]) -> list[str]:
     if not repeats:
         return []
     many = count(repeats, "row")
-    note = f"{many} repeat{'s' * (repeats == 1)} a file; their ids end in #2, #3, …"
+    note = f"{many} repeat{'s' * (repeats == 1)} a file; repeated ids end in #2, #3, …"
     pairs = Counter(path for path, _ in set(zip(paths, labels, strict=True)))
     if torn := [path for path in pairs if pairs[path] > 1]:
         note += (

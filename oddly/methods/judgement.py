@@ -57,8 +57,9 @@ class Judgement:
         return self.num_removed / len(self.keep)
 
     def __str__(self) -> str:
+        look = "looks" if self.num_removed == 1 else "look"
         return (
-            f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples look"
+            f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples {look}"
             f" mislabelled ({100 * self.removed_fraction:.1f} %): {self.rule}"
         )
 

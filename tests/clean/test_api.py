@@ -167,7 +167,7 @@ def test_tables_with_missing_files_repeats_and_lookalike_labels(
     lines += ["gone.png,red", f"{paths[0]},Red", f"{paths[1]},Red "]
     table = tmp_path / "table.csv"
     table.write_text("path,label\n" + "\n".join(lines) + "\n")
-    with pytest.raises(InputError, match="1 of 39 files named in .* do not exist: gone.png"):
+    with pytest.raises(InputError, match="1 of 39 files named in .* does not exist: gone.png"):
         oddly.clean(table, tmp_path / "run", **QUICK)
     listener = Listener()
     run = oddly.clean(

@@ -113,6 +113,10 @@ def test_a_class_is_judged_by_what_is_no_copy(tmp_path: Path) -> None:
     found = summarise(run)
     assert found.mostly_suspect == [("a", 7, 12)]
     assert _describe(found)[0] == "15 of 30 images look mislabelled (50.0 %)"
+    told = _describe(replace(found, suspects=1))
+    assert told[0] == "1 of 30 images looks mislabelled (3.3 %)"
+    told = _describe(replace(found, suspects=1, contradicted=1))
+    assert told[0] == "1 of 30 images is a suspect (3.3 %), a copy with another label"
     told = _describe(replace(found, duplicates=3, contradicted=5))
     assert any(
         line.startswith("3 pictures occur more than once, 1 of them with different labels: 5")

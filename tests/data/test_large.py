@@ -115,17 +115,17 @@ def test_missing_images_are_told_or_left_out(own: Path, name: str) -> None:
         (
             "imagenet",
             "imagenet/train",
-            "train is missing; set --data-dir to the folder of imagenet/train",
+            "train is missing; set --data-dir to the folder that contains imagenet/train",
         ),
         (
             "webvision",
             "webvision/info/synsets.txt",
-            "is missing; set --data-dir to the folder of webvision",
+            "is missing; set --data-dir to the folder that contains webvision",
         ),
         (
             "clothing1m:clean",
             "clothing1m/clean_label_kv.txt",
-            "is missing; set --data-dir to the folder of",
+            "is missing; set --data-dir to the folder that contains clothing1m",
         ),
     ],
 )

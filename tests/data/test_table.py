@@ -107,11 +107,11 @@ def test_a_file_listed_twice_has_two_ids(root: Path) -> None:
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,b\nimg/0.png,a\nimg/1.png,b\n"))
     assert list(data.train.ids) == ["img/0.png", "img/0.png#2", "img/0.png#3", "img/1.png"]
     assert data.notes == (
-        "2 rows repeat a file; their ids end in #2, #3, …; 1 file with different"
+        "2 rows repeat a file; repeated ids end in #2, #3, …; 1 file with different"
         " labels, at most one of them right: img/0.png",
     )
     data = load(write(root, "path,label\nimg/0.png,a\nimg/0.png,a\nimg/1.png,b\n"))
-    assert data.notes == ("1 row repeats a file; their ids end in #2, #3, …",)
+    assert data.notes == ("1 row repeats a file; repeated ids end in #2, #3, …",)
 
 
 @pytest.mark.parametrize("skip", [False, True])

@@ -15,6 +15,11 @@ def test_by_threshold() -> None:
     assert str(made) == "epoch 7: 2 of 3 examples look mislabelled (66.7 %): a rule"
 
 
+def test_one_example_looks_mislabelled() -> None:
+    made = Judgement.by_threshold(torch.tensor([0.1, 0.9]), 0.5, 7, "a rule")
+    assert "1 of 2 examples looks mislabelled" in str(made)
+
+
 def test_from_table() -> None:
     table = torch.tensor([[0.7, 0.3], [0.2, 0.8], [0.5, 0.5]])
     made = Judgement.from_table(table, torch.tensor([0, 0, 1]), 1, "a rule")

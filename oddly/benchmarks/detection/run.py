@@ -14,7 +14,7 @@ from oddly.benchmarks.detection.methods import METHODS
 from oddly.benchmarks.detection.store import Store
 from oddly.benchmarks.detection.table import read_rows
 from oddly.benchmarks.detection.training import Conditions
-from oddly.errors import InputError, unknown_name
+from oddly.errors import InputError, count, unknown_name
 
 RESULTS = Path(__file__).parents[2] / "results" / "detection"
 WORK = Path("runs/detection")
@@ -58,7 +58,7 @@ def forget_cells(cells: Sequence[Cell], store: Store, tell: Tell) -> None:
         for job in cell.jobs():
             shutil.rmtree(store.checkpoints(job), ignore_errors=True)
             store.remove_job(job)
-    tell(f"deleted the results of {len(cells)} cells")
+    tell(f"deleted the results of {count(len(cells), 'cell')}")
 
 
 def _choose(kind: str, wanted: Sequence[str], known: Mapping[str, Any]) -> list[str]:
