@@ -1,18 +1,18 @@
-"""Batches put aside on a GPU until a round of small kernels is worth launching."""
+"""On a GPU, batches wait here until there are enough of them to be worth a round of kernels."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-ROUND = 4_096  # examples; half a millisecond of launches per step becomes a few microseconds
+ROUND = 4_096  # examples; launching per step would cost 0.5 ms each, this costs microseconds
 
 
 class Backlog:
-    """Observations that wait: indices, logits and labels of some steps.
+    """Observations not processed yet: indices, logits and labels of some steps.
 
-    Of an example that comes twice in one round either observation may count: a GPU writes in no
-    fixed order.
+    If an example comes twice in one round, either observation may count: a GPU writes in no fixed
+    order.
     """
 
     def __init__(self) -> None:
@@ -20,8 +20,8 @@ class Backlog:
         self._examples = 0
 
     def add(self, index: Tensor, logits: Tensor, labels: Tensor) -> bool:
-        """Put a batch aside; says whether it is time to take them all."""
-        # Copies: where a network runs as a CUDA graph, its next step overwrites them all.
+        """Add a batch; returns whether it is time to take them all."""
+        # Copied, because the next step of a network that runs as a CUDA graph overwrites them.
         logits = logits.detach().to(torch.float32, copy=True)
         index, labels = (
             column.to(logits.device, non_blocking=True, copy=True) for column in (index, labels)
@@ -31,7 +31,7 @@ class Backlog:
         return self._examples >= ROUND
 
     def take(self) -> tuple[Tensor, Tensor, Tensor] | None:
-        """All that waits, as one batch."""
+        """Everything added since the last call, as one batch; None if there is nothing."""
         if not self._waiting:
             return None
         index, logits, labels = (torch.cat(column) for column in zip(*self._waiting, strict=True))

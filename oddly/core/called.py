@@ -1,9 +1,10 @@
-"""Classes of which many images are called another.
+"""Find classes of which many images carry the label of one other class.
 
-People take one class for another, or a part of one was filed under another. The network learns both
-names, so that such images score lower than random labels would, and a percentile of sentinels
-misses most. But then all images of the class look somewhat like the other one, even its surest. Of
-a class that is merely hard, or merely alike, the surest do not.
+This happens when people mistake one class for another, or when part of a class was filed under
+another. The network then learns both labels for these images, so they score lower than random
+labels would, and a percentile of the sentinels misses most of them. The sign to look for: all
+images of the class look a little like the other class, even those that fit their label best. In a
+class that is just hard, or just similar, the best-fitting images do not.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from oddly.core.confusion import MOST_CLASSES, probe_known
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
-FEWEST = 10  # images of a class: of fewer follows nothing
-SUREST = 0.25  # of a class's images
-LEAST = 0.08  # of a class, beyond what random labels make: found from here on …
-BLURRED = 0.12  # … or from here on, where the other class is learnt no better than this one
-# Chosen on heads on features of nine image sets: docs/constants.md, "Called another".
+FEWEST = 10  # smaller classes are not examined
+SUREST = 0.25  # share of a class's images that count as fitting their label best
+LEAST = 0.08  # share of a class, beyond random errors, from which a pair is reported …
+BLURRED = 0.12  # … if the other class is learnt better than this one; if not, from this share
+# Chosen on heads trained on features of nine image sets: docs/constants.md, "Called another".
 
 
 class Members(NamedTuple):
-    """The images of one label, from the one that fits it best on."""
+    """The images with one given label, the best-fitting first."""
 
     scores: Tensor  # (n,) ascending
     rivals: Tensor  # (n,)
@@ -38,9 +39,10 @@ class Members(NamedTuple):
 
 
 def find_called(examples: Scored, random: float, num_classes: int) -> tuple[tuple[int, int], ...]:
-    """Pairs of label and rival, where many images of the rival bear the label.
+    """Pairs of label and rival such that many images of the rival class carry the label.
 
-    `random` is the share of labels that look wholly random: they go to every other class.
+    `random` is the share of labels that look entirely random. Those are spread over all other
+    classes and are subtracted.
     """
     if num_classes > MOST_CLASSES:
         return ()
@@ -71,12 +73,12 @@ def _by_class(examples: Scored, num_classes: int) -> list[Members]:
 
 
 def _share_called(members: Members, other: int, alike: int) -> float:
-    """How many of a class are called `other`, cautiously.
+    """A cautious estimate of the share of a class that is labelled `other`.
 
-    Two things tell. How likely the other name is to the network for the surest images: any image
-    may be called so. And how many of those under that name rather look like the class (`alike`),
-    less a standard error. The lower one counts, and the less so, the more other rivals the class
-    has.
+    There are two estimates: the probability that the network gives `other` on the best-fitting
+    images of the class, and the number of images labelled `other` that look more like this class
+    (`alike`), less a standard error. The lower one counts. It is scaled by how many images have
+    `other` as their rival, because a class with many rivals is just hard.
     """
     to_other = members.rivals == other
     surest = math.ceil(SUREST * len(members.scores))
@@ -86,23 +88,24 @@ def _share_called(members: Members, other: int, alike: int) -> float:
 
 
 def halve(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes: int) -> Tensor:
-    """Of each pair the score half-way between wrong labels and right ones (P,), 0 at most."""
+    """For each pair, the score half-way between wrong and right labels (P,), at most 0."""
     classes = _by_class(examples, num_classes)
     return torch.tensor([_level(classes[label], classes[rival]) for label, rival in pairs])
 
 
 def _level(bearers: Members, owners: Members) -> float:
-    """Half-way between those who bear a name wrongly and those who bear it rightly.
+    """The score half-way between images that carry a label wrongly and those that do so rightly.
 
-    To the network an image that is called another has both names; it fits the wrong one as badly as
-    images of its class under the right one fit well. So their median, with the sign reversed, is
-    where the wrong ones lie.
+    `bearers` have the label, `owners` are the images of the rival class under their right label.
+    The network knows both labels of a mislabelled image. It fits the wrong one about as badly as
+    the owners fit the right one well, so the owners' median with the sign reversed is where the
+    wrong labels lie.
     """
     return min((bearers.median - owners.median) / 2, 0.0)
 
 
 def tell_called(pairs: Sequence[tuple[object, object]]) -> str | None:
-    """That images of some classes are called another; None where there are none."""
+    """A warning that names the pairs; None if there are none."""
     if not pairs:
         return None
     named = first_few([f"{rival} labelled {label}" for label, rival in pairs], 5)

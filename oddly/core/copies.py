@@ -1,4 +1,4 @@
-"""One picture under different labels: which of its copies are wrong."""
+"""Decide which copies are wrong if the same picture occurs with different labels."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from torch import Tensor
 
 @dataclass
 class Votes:
-    """What speaks for the labels of one picture."""
+    """The evidence for each label of one picture."""
 
     borne: Counter[int] = field(default_factory=Counter)
-    """Copies by label."""
+    """Number of copies with each label."""
     kept: set[int] = field(default_factory=set)
+    """Labels with a copy that the verdict keeps."""
     decided: set[int] = field(default_factory=set)
+    """Labels that a person confirmed."""
 
     def winner(self) -> int | None:
-        """The label that a person decided; else the most frequent one; else the only one kept.
+        """The label that a person confirmed; else the most frequent one; else the only one kept.
 
-        None where that one looks wrong in every copy, and another does not: either may be right.
+        None if the most frequent label looks wrong in every copy but another one does not: then
+        either may be right.
         """
         most = max(self.borne.values())
         frequent = {label for label, copies in self.borne.items() if copies == most}
@@ -34,10 +37,11 @@ class Votes:
 
 
 def outvoted(pictures: Tensor, labels: Tensor, keep: Tensor, decided: Tensor | None) -> Tensor:
-    """bool (N,): copies whose label loses against another copy's, by what a verdict keeps.
+    """bool (N,): copies whose label loses against the label of another copy.
 
-    `pictures` int64 (N,) numbers those that occur under different labels; -1 is none of them. Where
-    no label wins nobody knows which is right, and all lose. What a person decided never does.
+    `pictures` (N,) int64 is the number of the picture if it occurs with different labels, else -1.
+    `keep` is the verdict's. If no label wins, all lose, since nobody knows which is right. A label
+    that a person confirmed never loses.
     """
     places = (pictures >= 0).nonzero().flatten()
     sure = torch.zeros_like(keep) if decided is None else decided
