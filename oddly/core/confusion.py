@@ -92,7 +92,7 @@ def log_ratios(wrong: Tensor, counts: Tensor) -> Tensor:
 
 
 def size_shifts(labels: Tensor, num_classes: int) -> Tensor:
-    """What to subtract if the label's class is smaller than the rival's (K, K).
+    """What to add, at most 0, if the label's class is smaller than the rival's (K, K).
 
     In doubt, a network predicts the larger class, and it learns little about a rare one, so even
     right labels of rare classes score high. Only for examples, not for sentinels, whose scores show

@@ -11,35 +11,35 @@ from torch import Tensor
 from oddly.core.counterfactual import Counterfactual
 from oddly.core.rule import PERCENTILES
 
-SHALLOW = 0.8  # of the lower hill beside it: what is no lower is no valley
-SMOOTHING = 0.06  # of the distance from right labels to sentinels
-PLOTTED = 8_192  # examples that show where the valley is
-VALLEY_GRID = 256  # places where it may be
+SHALLOW = 0.8  # a valley is lower than this share of the lower hill beside it
+SMOOTHING = 0.06  # kernel width, as a share of the distance from right labels to sentinels
+PLOTTED = 8_192  # examples from which the density is estimated
+VALLEY_GRID = 256  # points at which the density is evaluated
 GRID = 512  # thresholds tried
-PROBED = 1_000_000  # examples that estimates look at
-HOPELESS = 0.9  # a noise rate that only a network that has learnt nothing would find
-ROUNDS = 16  # of halving: the noise rate to 0.002 %
+PROBED = 1_000_000  # examples used for estimates
+HOPELESS = 0.9  # only a network that has learnt nothing suggests such a noise rate
+ROUNDS = 16  # of bisection: the noise rate to 0.002 %
 SALT = 0xC07
 
 
 def correct_percentile(percentile: float, noise_rate: float, num_classes: int) -> float:
-    """The percentile of all sentinels that is the p-th of the truly wrong ones.
+    """The percentile of all sentinels that is the p-th percentile of those with wrong labels.
 
-    A sentinel on a mislabelled example gets the true label with probability 1 / (K - 1); those,
-    η / (K - 1) of all, have low scores and say nothing about wrong labels.
+    A sentinel planted on a mislabelled example gets the true label with probability 1 / (K - 1).
+    Those, η / (K - 1) of all sentinels, have low scores and say nothing about wrong labels.
     """
     right = _share_right(noise_rate, num_classes)
     return 100 * (right + percentile / 100 * (1 - right))
 
 
 def original_percentile(corrected: float, noise_rate: float, num_classes: int) -> float:
-    """Whose `correct_percentile` this is."""
+    """The inverse of `correct_percentile`."""
     right = _share_right(noise_rate, num_classes)
     return 100 * (corrected / 100 - right) / (1 - right)
 
 
 def _share_right(noise_rate: float, num_classes: int) -> float:
-    """Of the sentinels, those that got a mislabelled example's true label."""
+    """The share of sentinels that got the true label of a mislabelled example."""
     return min(noise_rate / (num_classes - 1), 0.9)
 
 
@@ -52,24 +52,26 @@ def cut_by_sentinels(
     trust: float | None = 1.0,
     named: bool = False,
 ) -> tuple[float, tuple[float, float, float]]:
-    """The threshold, and the share of wrong labels that it implies with a lower and an upper one.
+    """The threshold, and the estimated share of wrong labels: rate, lower and upper bound.
 
-    The rate is the share of examples above the cut, as far as it is believed. It speaks of labels
-    that look random; human confusions hide better.
+    The rate is the share of examples above the cut. It counts labels that look random; human
+    confusions often score lower.
 
-    A percentile gives recall away where right and wrong labels hardly overlap: there the cut goes
-    down into the valley between them, unless somebody `named` the percentile. It gives most right
-    labels away where a network has hardly learnt (`trust` 0): there no more go than the sentinels'
-    upper half says are wrong, and none where that would be nearly all, or where it has learnt
-    nothing (None). Between, `trust` says how far to go beyond that half. `target_precision` takes
-    the place of the percentile.
+    The p-th percentile of the sentinels is only the start:
+    - If right and wrong labels hardly overlap, it would miss wrong labels. The cut then moves down
+      into the valley between them, unless the user `named` the percentile.
+    - If the network has hardly learnt (`trust` 0), it would remove many right labels. Then no more
+      are removed than the upper half of the sentinels implies are wrong; none if that is nearly
+      everything, or if the network has learnt nothing (`trust` None). A `trust` between 0 and 1
+      moves the cut part of the way.
+    - `target_precision` replaces the percentile.
     """
     ordered = known_in_order(scores)
     threshold, rate = settle(ordered, sentinels, percentile, num_classes)
     mixture = estimate_mixture(ordered, sentinels.losses, num_classes)
     if target_precision is not None:
-        # Human confusions hide below the upper half, some right labels lie above the cut: the
-        # truth is between the two estimates. Out of reach means to remove nothing.
+        # The upper half misses human confusions, the share above the cut includes right labels:
+        # the true rate lies between the two. If the target is out of reach, remove nothing.
         likely = mixture._replace(rate=(rate + mixture.rate) / 2)
         threshold = min(likely.cut_for(target_precision), _above(scores))
     elif not named:
@@ -85,7 +87,7 @@ def cut_by_sentinels(
 
 
 def _enclose(rate: float, low: float, high: float, count: int) -> tuple[float, float, float]:
-    """A rate among so many, and bounds on either side of it, by two standard errors wider."""
+    """The rate, and bounds around it, widened by two standard errors."""
     error = 2 * standard_error(rate, count)
     return rate, max(min(low, rate) - error, 0.0), min(max(high, rate) + error, 1.0)
 
@@ -97,10 +99,11 @@ def _bound_rate(
     by_half: float,
     num_classes: int,
 ) -> tuple[float, float]:
-    """What twice and half the percentile would say, or two standard errors of it where few tell.
+    """Lower and upper bound of the noise rate, from cuts at twice and at half the percentile.
 
-    Some right labels lie above any cut: no more are sure than look random. `by_half`: those by the
-    sentinels' upper half.
+    With few sentinels, from two standard errors of the percentile. Some right labels lie above any
+    cut, so the lower bound is at most the share that surely looks random. `by_half` is the noise
+    rate by the sentinels' upper half.
     """
     error = 200 * standard_error(percentile / 100, len(sentinels.losses))
     highest = min(percentile + max(error, percentile), 100)
@@ -113,31 +116,31 @@ def _bound_rate(
 def _surely_random(
     ordered: Tensor, sentinels: Counterfactual, by_half: float, num_classes: int
 ) -> float:
-    """The noise rate by the sentinels' upper half, less what right labels may have added to it.
+    """The noise rate by the sentinels' upper half, less the right labels that may be among them.
 
-    Were all that lies so high random labels, the sentinels' upper quarter would imply as many. As
-    much as it implies fewer, right labels lie there too, of a network to which the images are
-    hard: it is taken that from the quarter to the top they grow fewer as fast again.
+    If only random labels scored that high, the sentinels' upper quarter would imply the same rate.
+    If it implies a lower one, right labels of hard images score that high as well. We assume that
+    they fall off as fast again from the quarter to the top, hence twice the difference.
     """
     _, by_quarter = settle(ordered, sentinels, 75.0, num_classes, recall=0.25)
     return by_half - 2 * max(by_half - by_quarter, 0.0)
 
 
 def standard_error(share: float, count: int) -> float:
-    """Of a share that is estimated from so many."""
+    """The standard error of a share that is estimated from `count` observations."""
     return math.sqrt(share * (1 - share) / max(1, count))
 
 
 def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float:
-    """The bottom of a valley in the density of scores, where there is one below the threshold.
+    """The bottom of a valley in the density of scores below the threshold; else the threshold.
 
-    Where wrong labels differ from right ones, but less than random labels would (they depend on the
-    image, or on a class that is taken for another), they make a hill of their own, and a percentile
-    of random ones cuts through it. Few sentinels place a percentile roughly, too. A valley is lower
-    than four fifths of the hills on both sides, and by more than chance. It is sought down to the
-    middle of what is kept, but not below a score of 0, where the label fits better than its rival:
-    hard classes make hills there. `height`: the sentinels' median, whose distance from that middle
-    says how much to smooth.
+    Wrong labels that depend on the image, or on a class that is mistaken for another, differ less
+    from right ones than random labels do. They form a hill of their own in the density, and a
+    percentile of random labels cuts through that hill. Also, few sentinels determine a percentile
+    only roughly. A valley must be lower than four fifths of the hills on both sides, and by more
+    than chance. We look for it down to the median of the kept examples, but not below a score of 0,
+    where the label fits better than its rival: hard classes form hills there. `height` is the
+    sentinels' median; its distance from the median of the kept sets how much to smooth.
     """
     kept = int(torch.searchsorted(ordered, torch.tensor(threshold)))
     if kept in (0, len(ordered)):
@@ -145,7 +148,8 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     middle = float(ordered[kept // 2])
     if max(middle, 0.0) >= threshold or height <= middle:
         return threshold
-    # As far above the sentinels' middle as it is above right labels: strays coarsen the grid.
+    # The grid ends as far above the sentinels' median as that is above the kept examples' median:
+    # a few extreme scores must not coarsen it.
     top = max(threshold, min(float(ordered[-1]), 2 * height - middle))
     grid = torch.linspace(middle, top, VALLEY_GRID)
     few = ordered[torch.linspace(0, len(ordered) - 1, min(len(ordered), PLOTTED)).long()]
@@ -153,7 +157,7 @@ def lower_into_valley(ordered: Tensor, threshold: float, height: float) -> float
     density = distances.square().mul(-0.5).exp().mean(1)
     hills = torch.minimum(density.cummax(0).values, density.flip(0).cummax(0).values.flip(0))
     hills = hills.clamp(min=1e-30)
-    # Two standard errors of the examples that make the hill: few leave deep gaps by chance.
+    # Two standard errors of the count in the hill: few examples leave deep gaps by chance.
     chance = 2 / (hills * len(ordered)).sqrt()
     depth = density / hills + (chance - (1 - SHALLOW)).clamp(min=0)
     slopes = density.diff()
@@ -171,10 +175,11 @@ def settle(
     num_classes: int,
     recall: float = 1.0,
 ) -> tuple[float, float]:
-    """The threshold, and the noise rate: the share of examples above it, over `recall`.
+    """The threshold and the noise rate, which is the share of examples above it over `recall`.
 
-    The more noise is assumed, the higher the threshold and the less lies above: the rate where
-    both agree is found by halving. (Taking turns would swing to and fro where classes are few.)
+    Each depends on the other: assuming more noise raises the threshold, and fewer examples lie
+    above it. Bisection finds the rate at which both agree. (Plain iteration would oscillate with
+    few classes.)
     """
     low, high, threshold, rate = 0.0, 1.0, math.nan, 0.0
     for _ in range(ROUNDS):
@@ -186,14 +191,14 @@ def settle(
 
 
 class BestCut(NamedTuple):
-    """The threshold with the best F1 that can be expected."""
+    """The threshold with the best expected F1."""
 
     threshold: float
     f1: float
 
 
 class Mixture(NamedTuple):
-    """What thresholds would do, were all wrong labels as random as the sentinels'."""
+    """What each threshold would find if all wrong labels were as random as the sentinels'."""
 
     cuts: Tensor  # (GRID,) thresholds, ascending
     recall: Tensor  # (GRID,) share of wrong labels at or above each
@@ -201,7 +206,7 @@ class Mixture(NamedTuple):
     rate: float
     """The noise rate η."""
     hopeless: bool
-    """Right labels look as wrong as the sentinels."""
+    """Whether right labels look as wrong as the sentinels."""
 
     def best_cut(self) -> BestCut:
         """F1 = 2 η R / (share of examples above T + η) at its largest."""
@@ -210,7 +215,7 @@ class Mixture(NamedTuple):
         return BestCut(float(self.cuts[f1.argmax()]), float(f1.max()))
 
     def cut_for(self, precision: float) -> float:
-        """The lowest threshold from which on that share is wrong; infinity where there is none."""
+        """The lowest threshold above which that share is wrong; infinity if there is none."""
         reached = self.rate * self.recall >= precision * self.flagged
         missed = (~reached).nonzero()
         first = int(missed[-1]) + 1 if len(missed) else 0
@@ -219,9 +224,9 @@ class Mixture(NamedTuple):
 
 
 def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mixture:
-    """Examples, in ascending order of score, as a mixture of right labels and sentinel-like ones.
+    """Model scores, in ascending order, as a mixture of right labels and random ones.
 
-    Recall R(T) is the share of sentinels above T, the noise rate η what the upper half of the
+    Recall R(T) is the share of sentinels above T; the noise rate η is what the upper half of the
     sentinels implies.
     """
     wrapped = Counterfactual(sentinels, "sentinels")
@@ -231,15 +236,15 @@ def estimate_mixture(ordered: Tensor, sentinels: Tensor, num_classes: int) -> Mi
     recall = 1 - torch.searchsorted(sentinels, cuts) / len(sentinels)
     recall = recall.div(1 - right).clamp(max=1)
     flagged = 1 - torch.searchsorted(ordered, cuts) / len(ordered)
-    flagged = flagged.maximum(rate * recall)  # no fewer than are found, lest F1 exceed 1
+    flagged = flagged.maximum(rate * recall)  # at least the hits, or F1 could exceed 1
     return Mixture(cuts, recall, flagged, rate, rate + right >= HOPELESS)
 
 
 def share_of_vague(ordered: Tensor, sentinels: Tensor, num_classes: int) -> float:
-    """Share of examples, in ascending order of score, that look wrong but not wholly random.
+    """The share of examples that look wrong, but not entirely random; scores ascend.
 
-    Those above the default percentile of the sentinels, whatever the user's, less the noise rate
-    that the sentinels' upper half implies.
+    It is the share above the default percentile of the sentinels (not the user's), less the noise
+    rate that their upper half implies.
     """
     wrapped = Counterfactual(sentinels, "sentinels")
     _, suspicious = settle(ordered, wrapped, PERCENTILES["sentinels"], num_classes)
@@ -247,7 +252,7 @@ def share_of_vague(ordered: Tensor, sentinels: Tensor, num_classes: int) -> floa
 
 
 def share_of_random(ordered: Tensor, sentinels: Tensor, num_classes: int) -> float:
-    """Share of examples, in ascending order of score, that look wholly random.
+    """The share of examples that look entirely random; scores ascend.
 
     It is what the sentinels' upper half implies.
     """
@@ -255,14 +260,14 @@ def share_of_random(ordered: Tensor, sentinels: Tensor, num_classes: int) -> flo
 
 
 def probe(count: int) -> slice | Tensor:
-    """Which of so many examples estimates look at: all, or a random million, which tell as well."""
+    """Which of `count` examples to use for estimates: all, or a random million of them."""
     if count <= PROBED:
         return slice(None)
     return torch.randint(count, (PROBED,), generator=torch.Generator().manual_seed(SALT))
 
 
 def known(scores: Tensor) -> Tensor:
-    """Those that are numbers, or a random million of them."""
+    """The finite scores (of very many, those in a random million)."""
     scores = scores[probe(len(scores))]
     return scores[scores.isfinite()]
 
@@ -273,7 +278,7 @@ def known_in_order(scores: Tensor) -> Tensor:
 
 
 def _cut_off(ordered: Tensor, share: float) -> float:
-    """The threshold that no more than this share of ascending scores reaches, ties aside."""
+    """The threshold that at most this share of the ascending scores reaches, apart from ties."""
     kept = math.ceil((1 - share) * len(ordered))
     return float(ordered[kept]) if kept < len(ordered) else _above(ordered)
 
@@ -285,6 +290,6 @@ def _above(scores: Tensor) -> float:
 
 
 def _share_above(ordered: Tensor, threshold: float) -> float:
-    """Of ascending scores, the share at or above the threshold."""
+    """The share of ascending scores at or above the threshold."""
     below = int(torch.searchsorted(ordered, torch.tensor(threshold)))
     return 1 - below / max(1, len(ordered))

@@ -58,7 +58,7 @@ class Denoiser:
     found; `strict`, to refuse a verdict that would empty a class; `sampler`, to use your own.
     """
 
-    warns = True  # of a verdict not to be trusted; whoever tells of it otherwise says False
+    warns = True  # about unreliable verdicts; set to False if you report `cautions()` yourself
 
     def __init__(
         self,
@@ -91,18 +91,18 @@ class Denoiser:
         self.num_classes, self.seed, self.strict = num_classes, seed, strict
         self.draws, self.head = draws, head
         self.ledger = LossLedger(num_examples, self.rule.statistic)
-        # Not `sampler or …`: one at the end of its epoch has length 0 and would count as False.
+        # Not `sampler or …`: at the end of an epoch a sampler has length 0, which counts as False.
         self.sampler = KeepSampler(num_examples, seed) if sampler is None else sampler
-        self._dataset, self._planted = dataset, False  # the latter by `plant`
-        self._watch_loader = self._watch_pruning = dataset is not None
+        self._dataset, self._planted = dataset, False  # _planted: whether `plant` was called
+        self._watch_loader = self._watch_pruning = dataset is not None  # checks still to be made
         self._choose_few(num_examples)
         self._observed = Observed(num_examples, num_classes, margins=self.sentinels is not None)
         self.epoch, self.stopwatch, self._backlog = 0, Stopwatch(), Backlog()
-        self._unclosed = 0  # observations since an epoch ended
+        self._unclosed = 0  # observations since the last end of an epoch
         self.verdict: Verdict | None = None
 
     def _choose_few(self, num_examples: int) -> None:
-        """The examples, if any, whose labels are replaced, or asked about."""
+        """Choose the examples that the counterfactual needs, and plant sentinels in the dataset."""
         self.sentinels: Sentinels | None = None
         self.wrong_labels: WrongLabels | None = None
         kind, classes = self.rule.counterfactual, self.num_classes
@@ -132,7 +132,7 @@ class Denoiser:
             if self._watch_pruning:
                 self._watch_pruning = False
                 warn_unless_kept(index, self.verdict.keep)
-            return  # the verdict stands; nothing more to learn
+            return  # the verdict is made: nothing left to record
         if self.sentinels and self._dataset is None and not self._planted:
             raise InputError(
                 "no sentinels planted: train on labels = denoiser.plant(index, labels), or pass"
@@ -150,7 +150,7 @@ class Denoiser:
 
     @torch.no_grad()
     def _catch_up(self) -> None:
-        """Note what was put aside."""
+        """Record the batches that wait in the backlog."""
         if (waiting := self._backlog.take()) is not None:
             self._note(*waiting)
 
@@ -174,7 +174,7 @@ class Denoiser:
         if self.verdict is not None:
             return None
         if self.epoch == 1 and self.rule.counterfactual == "weights":
-            find_head(model, self.num_classes, self.head)  # told now rather than at E
+            find_head(model, self.num_classes, self.head)  # fail now rather than at E
         with self.stopwatch(self._observed["labels"].device):
             self._catch_up()
             self._check_loader()
@@ -194,7 +194,7 @@ class Denoiser:
         """The verdict; if training stopped before E, based on what was observed so far."""
         device = self._observed["labels"].device
         if self.verdict is None and anywhere(self._unclosed > 0, device):
-            self.end_epoch(model)  # one that was broken off
+            self.end_epoch(model)  # the one that was interrupted
         if self.verdict is None and not self.epoch:
             raise InputError("nothing to judge: no example was observed")
         with self.stopwatch(device):
@@ -244,14 +244,14 @@ class Denoiser:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         check_state(state, sentinels=self.sentinels, wrong_labels=self.wrong_labels)
-        self._backlog = Backlog()  # what waits belongs to the run that is left
+        self._backlog = Backlog()  # batches of before the restore do not count
         self.stopwatch = Stopwatch(state["seconds"])
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
         self.epoch = state["epoch"]
         self._unclosed = state.get("unclosed", 0)  # older checkpoints do not say
         self._observed.load_state_dict(state)
-        self._watch_loader = False  # what was seen before the break came out of another process
+        self._watch_loader = False  # labels seen before the restore came from another process
         if self.sentinels:
             self.sentinels.load_state_dict(state["sentinels"])
             if self._dataset is not None:
@@ -263,7 +263,7 @@ class Denoiser:
             self._dataset.restore()
 
     def _check_loader(self) -> None:
-        """Once, after the first epoch: did the labels that were observed come from our dataset?"""
+        """After the first epoch, check that the observed labels came from our dataset."""
         if self._watch_loader and self._dataset is not None and self.sentinels:
             self._watch_loader = False
             labels = self._observed["labels"].cpu()
@@ -285,14 +285,14 @@ class Denoiser:
             return judge_by_sentinels(examples, losses, planted, percentile, *about, aim)
         losses = self.wrong_labels.losses() if self.wrong_labels else self._draw(model)
         drawn = Counterfactual.from_losses(losses, self.rule.counterfactual)
-        assert percentile is not None  # left open for sentinels alone
+        assert percentile is not None  # `Rule` leaves it open for sentinels only
         return judge(self.ledger.values, labels, drawn, percentile, *about)
 
     def _draw(self, model: nn.Module) -> Tensor:
         head = find_head(model, self.num_classes, self.head)
-        # Drawn where the head is: a GPU takes 0.2 ms for what costs a CPU 50 ms and more.
+        # On the head's device: a GPU takes 0.2 ms for what takes a CPU 50 ms or more.
         generator = torch.Generator(head.weight.device).manual_seed(self.seed)
         drawn = draw_losses(head, self.draws, generator)
         if count_ranks() > 1:
-            dist.broadcast(drawn, 0)  # one threshold, also where ranks run on unlike devices
+            dist.broadcast(drawn, 0)  # one threshold for all ranks, even on different devices
         return drawn

@@ -8,7 +8,7 @@ from torch import nn
 
 from oddly.errors import InputError
 
-# Where torchvision, timm and Hugging Face keep it, before we fall back to searching.
+# Where torchvision, timm and Hugging Face keep it; tried before searching all layers.
 USUAL_NAMES = ("fc", "classifier", "head", "heads", "head.fc", "linear", "cls_classifier")
 
 
@@ -34,7 +34,7 @@ def find_head(model: nn.Module, num_classes: int, name: str | None = None) -> nn
 def _unwrap(model: nn.Module) -> nn.Module:
     """The model inside DistributedDataParallel, DataParallel or torch.compile."""
     while True:
-        children = dict(model.named_children())  # a wrapper holds nothing beside the model
+        children = dict(model.named_children())  # a wrapper holds only the model
         if len(children) != 1 or not children.keys() & {"_orig_mod", "module"}:
             return model
         (model,) = children.values()

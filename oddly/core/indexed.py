@@ -1,4 +1,4 @@
-"""Any map-style dataset, plus each example's index; also where a label can be replaced."""
+"""Wrap a map-style dataset so that items carry their index and labels can be replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from oddly.errors import InputError
 
 LABEL_KEYS = ("label", "labels", "target", "targets")
 LabelKey = str | int | tuple[str, ...] | None
-"""A mapping's key, or several of which the first that is there counts; a place in a tuple."""
+"""Where the label is: a key of a mapping, several keys to try in order, or a place in a tuple."""
 
 
 class IndexedDataset(Dataset[Any]):
@@ -27,10 +27,10 @@ class IndexedDataset(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any], label_key: LabelKey = None) -> None:
         self.dataset = dataset
         self.label_key = label_key
-        self._shifts: dict[int, tuple[int, int]] = {}  # index: its place among the planted, shift
+        self._shifts: dict[int, tuple[int, int]] = {}  # index → (place among the planted, shift)
         self._num_classes = 0
-        # Shared with worker processes, so that restoring reaches those that live on, and the
-        # given labels that they replaced come back.
+        # Shared with worker processes: `restore` must reach persistent workers, and they report
+        # which given labels they replaced.
         self._planted = torch.zeros((), dtype=torch.bool).share_memory_()
         self._replaced = torch.zeros(0)
 
@@ -120,12 +120,12 @@ class IndexedDataset(Dataset[Any]):
 def _number(label: Any) -> int:
     number: Any = None
     try:
-        number = label.item() if hasattr(label, "item") else label  # of an array of one, too
+        number = label.item() if hasattr(label, "item") else label  # also arrays of one element
         found = int(number)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         found = -1
     if found != number:
-        # Not the whole of it: it may be an image.
+        # Shortened: it may be an image.
         told = f"of shape {tuple(label.shape)}" if hasattr(label, "shape") else repr(label)[:60]
         raise InputError(
             f"a label must be one class number, got {type(label).__name__} {told}: return"
@@ -135,7 +135,7 @@ def _number(label: Any) -> int:
 
 
 def find_label(item: Any, label_key: LabelKey = None) -> str | int:
-    """Where the label of an item, or of a batch, lies; unless told, by name or in second place."""
+    """Where the label of an item or batch is; by default under a usual name or in second place."""
     if isinstance(item, Mapping):
         keys = (label_key,) if isinstance(label_key, str | int) else label_key or LABEL_KEYS
         for key in keys:
@@ -151,7 +151,7 @@ def find_label(item: Any, label_key: LabelKey = None) -> str | int:
 
 
 def check_free(batch: Mapping[str, Any]) -> None:
-    """Refuse to write over an entry of somebody's own."""
+    """Refuse to overwrite an entry of the user's."""
     if "index" in batch:
         raise InputError("the batch already has an entry 'index', which oddly adds: rename yours")
 
@@ -175,5 +175,5 @@ def _like(label: Any, number: int) -> Any:
         return torch.full_like(label, number)
     if not hasattr(label, "shape"):
         return type(label)(number)
-    # An array's type would take the number for a shape; NumPy 1 makes an int64 of a scalar's sum.
+    # ndarray(number) would be an array of that shape; the sum is int64 in NumPy 1, hence astype.
     return (label * 0 + number).astype(label.dtype)

@@ -1,4 +1,4 @@
-"""Judging: from what was observed to a verdict."""
+"""Make a verdict from what was observed."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def judge_by_sentinels(
     strict: bool = False,
     target_precision: float | None = None,
 ) -> Verdict:
-    """The same by margins, against those of sentinels, with allowance for class and rival.
+    """The same with margins instead of losses, against those of sentinels, adjusted per pair.
 
-    `percentile` None: what suits the noise.
-    `target_precision` sets the cut where that share of the removed is expected to be wrong, and
-    the percentile is then what came of it.
+    If `percentile` is None, it is chosen from the noise. With `target_precision`, the cut is where
+    that share of the removed is expected to be wrong; the verdict's percentile then follows from
+    the cut.
     """
-    # Shifted below: not the ledger's own, since a verdict that is refused may be asked for again.
+    # A copy, because the scores are shifted below: if this raises, it may be called again.
     copied = examples.scores.to("cpu", copy=True)
     examples = Scored(copied, *(column.cpu() for column in examples[1:]))
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
@@ -95,7 +95,7 @@ def judge_by_sentinels(
 
 
 class Cut(NamedTuple):
-    """What a cut is, under the names that a verdict has for it."""
+    """A threshold and what belongs to it; the fields have the same names as those of a verdict."""
 
     threshold: float
     percentile: float
@@ -114,14 +114,14 @@ def _cut_(
     needed: float,
     num_classes: int,
 ) -> Cut:
-    """Where `judge_by_sentinels` cuts, once it has shifted the examples' scores."""
+    """Find the cut. As the trailing underscore says, this shifts the examples' scores in place."""
     believed, named = trust(learnt, needed), percentile is not None
-    ours = not named and target_precision is None  # else the cut is the user's, and it alone
+    ours = not named and target_precision is None  # else the user chose the cut: change nothing
     one_way, called = _find_rules(examples, sentinels, learnt, num_classes) if ours else ((), ())
     ruled, levels = one_way or called, None
-    if ruled:  # before any shift
+    if ruled:  # from the scores as they are, before they are shifted
         levels = (find_levels if one_way else halve)(examples, ruled, num_classes)
-    usual = PERCENTILES["sentinels"]  # for pairs in any case: what is named later is the cut alone
+    usual = PERCENTILES["sentinels"]  # also if the user named another: that one is for the cut only
     shifts = find_shifts(examples, sentinels, usual, num_classes)
     shifted = sentinels.scores + look_up(shifts, sentinels)
     shifts = shifts + size_shifts(examples.labels, num_classes)
@@ -145,11 +145,11 @@ def _cut_(
 def _find_rules(
     examples: Scored, sentinels: Scored, learnt: float, num_classes: int
 ) -> tuple[Pairs, Pairs]:
-    """Labels that went wrong by a rule in most classes; if in none, in which ones."""
+    """Pairs of systematically confused classes: by one rule for most classes, or in single ones."""
     if learnt < NOTHING:
         return (), ()
     one_way = find_one_way(examples, num_classes)
-    if one_way or learnt < SURE:  # less tells of most classes, not of each
+    if one_way or learnt < SURE:  # with less contrast, single classes cannot be judged
         return one_way, ()
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     random = share_of_random(ordered, planted, num_classes)
@@ -157,7 +157,7 @@ def _find_rules(
 
 
 def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
-    """The verdict with its `keep` filled in, and the classes that were spared."""
+    """The verdict with `keep` and `spared_classes` filled in."""
     scores, labels, threshold = verdict.scores, verdict.labels, verdict.threshold
     if math.isnan(threshold):
         raise InputError("the counterfactual is NaN: check the model's outputs")
@@ -182,7 +182,7 @@ def _decide(verdict: Verdict, num_classes: int, strict: bool) -> Verdict:
 
 
 def _classes_to_spare(remove: Tensor, labels: Tensor, num_classes: int) -> Tensor:
-    """Classes that would lose an example though they are tiny, or would lose every example."""
+    """Classes that would lose all their examples, and tiny ones that would lose any."""
     counts = torch.zeros(num_classes + 1, 2, dtype=torch.int64)  # row 0: label unknown (-1)
     for part, given in zip(remove.split(CHUNK), labels.split(CHUNK), strict=True):
         slot = (given.int() + 1) * 2 + part  # class, then kept or removed

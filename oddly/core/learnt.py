@@ -1,4 +1,4 @@
-"""Whether a network has learnt enough for its verdict to be believed."""
+"""Whether a network has learnt enough for its verdict to be trusted."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from torch import Tensor
 
 from oddly.core.cut import share_of_vague
 
-SOUND = 0.1  # of the examples, the best fitted: right ones even where most labels are wrong
-NOTHING = 5.0  # contrast of normal scores that do not differ: less is nothing learnt at all
-LEARNT = 6.5  # contrast without which no network is believed, …
-VAGUE = 13.0  # … more, times the share of labels that look wrong but not wholly random, …
-SURE = 8.5  # … and from which on every one is, whatever the share
-HARDLY = 0.9  # of the needed contrast: below it nothing is made of the sentinels' lower half
-MOST = 0.5  # of the examples removed: more than most people's labels deserve
+SOUND = 0.1  # share of best-fitting examples: their labels are right even if most are wrong
+NOTHING = 5.0  # the contrast if right and wrong labels do not differ: nothing was learnt
+LEARNT = 6.5  # below this contrast no verdict is trusted; …
+VAGUE = 13.0  # … this times the share that looks wrong but not entirely random is added, …
+SURE = 8.5  # … but above this contrast every verdict is trusted
+HARDLY = 0.9  # below this share of the needed contrast, only the sentinels' upper half counts
+MOST = 0.5  # removing a larger share of the examples is suspicious
 # Chosen on trainings with known truth, good and bad ones: docs/constants.md, "Not to be trusted".
 
 
 def contrast(sentinels: Tensor, examples: Tensor) -> float:
     """How far the upper half of the sentinels' scores lies above the lowest tenth of all examples'.
 
-    Both in ascending order. In standard deviations of these parts: 5.0 for normal scores that do
-    not differ at all. Wrong labels are not in that tenth, nor, in that half, sentinels that hit
-    the true label by accident (often, with two classes): unlike `separation` it hardly depends on
-    how many labels are wrong.
+    Both tensors are in ascending order. The unit is the standard deviation of these parts: normal
+    scores that do not differ at all have a contrast of 5.0. That tenth contains no wrong labels,
+    and that half contains no sentinels that got the true label by accident (frequent with two
+    classes). So, unlike `separation`, it hardly depends on how many labels are wrong.
     """
     low, high = examples.double(), sentinels.double()
     low, high = low[: max(1, round(SOUND * len(low)))], high[len(high) // 2 :]
@@ -31,19 +31,19 @@ def contrast(sentinels: Tensor, examples: Tensor) -> float:
 
 
 def contrast_needed(sentinels: Tensor, examples: Tensor, num_classes: int) -> float:
-    """The contrast from which on a verdict on these scores, in ascending order, is believed.
+    """The contrast needed to trust a verdict on these scores, which ascend.
 
-    More where many examples lie among the sentinels, but not as far up as these: a network that
-    has learnt some classes only takes the others' right labels for wrong ones. Up to a bound: noise
-    that depends on the image looks like that too.
+    It is higher if many examples score among the sentinels but not at the top: a network that has
+    learnt only some classes takes right labels of the others for wrong ones. There is an upper
+    bound, because noise that depends on the image looks like that too.
     """
     return min(LEARNT + VAGUE * share_of_vague(examples, sentinels, num_classes), SURE)
 
 
 def trust(learnt: float, needed: float) -> float | None:
-    """How much a verdict is believed: 1 from the needed contrast on, 0 from nine tenths down.
+    """How far to trust a verdict: 1 from the needed contrast, 0 below nine tenths of it.
 
-    None where nothing was learnt: such a verdict is no better than chance.
+    None if nothing was learnt: such a verdict is no better than chance.
     """
     if learnt < NOTHING:
         return None
@@ -51,7 +51,7 @@ def trust(learnt: float, needed: float) -> float | None:
 
 
 def doubt_by_size(examples: int, removed: int) -> str | None:
-    """Why not to trust a verdict without sentinels, against which only its own size can speak."""
+    """Why not to trust a verdict without sentinels: the only evidence is how much it removes."""
     if removed <= MOST * examples:
         return None
     return (

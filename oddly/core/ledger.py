@@ -56,7 +56,7 @@ class LossLedger:
             index = torch.where(valid, index, self.num_examples)
         if where is not None:
             index = torch.where(where, index, self.num_examples)
-        # scatter_, not [index] =: three times faster, and on a CPU always in order.
+        # scatter_ is three times faster than `[index] =`, and always in order on a CPU.
         self._current.scatter_(0, index, losses.detach().float())
         self._merged = False
         return index
@@ -106,7 +106,7 @@ class LossLedger:
         return {"examples": self.num_examples, "statistic": self.statistic, **kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        # Older ones do not say how many, and hold none before the first loss.
+        # Older checkpoints do not store the number, and have no values before the first loss.
         examples = state.get("examples", len(state["values"]) or self.num_examples)
         if examples != self.num_examples:
             raise InputError(f"the saved ledger has {examples} examples, not {self.num_examples}")
@@ -120,7 +120,7 @@ class LossLedger:
             yield slice(start, min(start + CHUNK, self.num_examples))
 
     def _allocate(self, device: torch.device) -> None:
-        """Lay the ledger out on the device of the first losses; move if they move."""
+        """Allocate on the device of the first losses; move along if the losses do."""
         if not len(self._current):
             self._current = torch.full((self.num_examples + 1,), torch.nan, device=device)
             self._values = torch.full((self.num_examples,), torch.nan, device=device)

@@ -1,4 +1,4 @@
-"""A loader of yours made to carry indices, planted labels and, after E, only what is kept."""
+"""`denoise`: a user's loader, with indices, planted labels and, after E, only kept examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from oddly.errors import InputError, unknown_name
 
 
 def append_index(batch: Any, index: Tensor) -> Any:
-    """The batch with its indices at the end, or under `index`."""
+    """The batch with its indices appended, or under the key `index`."""
     if isinstance(batch, MutableMapping):
         check_free(batch)
         batch["index"] = index
@@ -79,7 +79,7 @@ def denoise(
 
 
 def check_options(options: Iterable[str], taken: Container[str] = ()) -> None:
-    """Refuse what neither `denoise` nor `Denoiser` takes, or what is `taken`: not yours to say."""
+    """Refuse options that neither `denoise` nor `Denoiser` has, or that the caller has `taken`."""
     known = {*inspect.signature(denoise).parameters, *inspect.signature(Denoiser).parameters}
     known -= {"loader", "examples", "sampler", "options"}
     known = {name for name in known if name not in taken}
@@ -89,12 +89,12 @@ def check_options(options: Iterable[str], taken: Container[str] = ()) -> None:
 
 
 def _check(loader: DataLoader[Any]) -> dict[str, Any]:
-    """Refuse a loader whose order is not ours to replace; says what that was, for KeepSampler."""
+    """The loader's order as options for KeepSampler; refuse a loader whose order would be lost."""
     if not isinstance(loader, DataLoader):
         raise InputError(f"expected a torch DataLoader, got {type(loader).__name__}")
     if isinstance(loader.dataset, IterableDataset) or not hasattr(loader.dataset, "__len__"):
         raise InputError("an iterable dataset has no indices: use a map-style dataset")
-    if isinstance(loader.dataset, _Pairs):  # the same cell of a notebook once more
+    if isinstance(loader.dataset, _Pairs):  # a notebook cell that was run twice
         raise InputError(
             "this loader was already returned by oddly.denoise: make a new one from your dataset"
         )
@@ -104,7 +104,7 @@ def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     if kind.__iter__ is not DataLoader.__iter__ and not kind.__module__.startswith("accelerate."):
         raise InputError(f"{kind.__name__}'s own __iter__ would be lost: use torch's DataLoader")
     batches: Any = loader.batch_sampler
-    while hasattr(batches, "batch_sampler"):  # accelerate's, one per process
+    while hasattr(batches, "batch_sampler"):  # accelerate wraps it, once per process
         batches = batches.batch_sampler
     if type(batches) is not BatchSampler:
         raise InputError("the loader needs a batch_size instead of a batch_sampler")
@@ -144,7 +144,7 @@ def _rebuild(
 
 
 class _Pairs(Dataset[tuple[Any, int]]):
-    """Items beside their indices, so that a `collate_fn` need not know about these."""
+    """Pairs of item and index, so that the user's `collate_fn` need not know about indices."""
 
     def __init__(self, dataset: IndexedDataset) -> None:
         self.dataset = dataset
@@ -160,7 +160,7 @@ class _Pairs(Dataset[tuple[Any, int]]):
 
 
 class _CollateWithIndex:
-    """A `collate_fn` whose batches carry their indices; a class, for it is pickled."""
+    """A `collate_fn` that adds the indices; a class because workers must be able to pickle it."""
 
     def __init__(
         self, collate: Callable[[list[Any]], Any], carry: Callable[[Any, Tensor], Any]

@@ -1,4 +1,4 @@
-"""What was last seen of each example beside its score: the given label, the loss, the rival."""
+"""What was last observed of each example besides its score: given label, loss and rival."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from oddly.errors import InputError
 
 
 class Observed:
-    """Columns of N values, by name; each lies on the device of what was last written to it.
+    """Columns of N values, by name; each is on the device of the values last written to it.
 
-    Given labels are kept so that no class is emptied unseen; losses and rivals only beside
-    margins: where losses are the scores the ledger has them.
+    Given labels are needed to see whether a verdict would empty a class. Losses and rivals are
+    stored only if scores are margins; otherwise the scores in the ledger are the losses.
     """
 
     def __init__(self, num_examples: int, num_classes: int, margins: bool) -> None:
         dtype = torch.int16 if num_classes < 2**15 else torch.int32
-        size = num_examples + 1  # a spare slot for bad indices
+        size = num_examples + 1  # one spare slot for invalid indices
         self.num_classes = num_classes
         self._columns = {
             "labels": torch.full((size,), -1, dtype=dtype),
@@ -32,13 +32,13 @@ class Observed:
         return self._columns[name][:-1]
 
     def write(self, slots: Tensor, **columns: Tensor) -> None:
-        """Note values (B,) at `slots` (B,), as `LossLedger.record` returns them."""
+        """Store values (B,) at `slots` (B,), which `LossLedger.record` returned."""
         for name, values in columns.items():
             column = self._columns[name].to(values.device)
             self._columns[name] = column.scatter_(0, slots, values.to(column.dtype))
 
     def share(self, current: Tensor) -> None:
-        """Give all ranks the losses and rivals of what this one has seen: not NaN in `current`."""
+        """Share losses and rivals between ranks; this one has seen what is not NaN in `current`."""
         if count_ranks() == 1:
             return
         seen = ~current.isnan()
@@ -51,8 +51,8 @@ class Observed:
         return {"classes": self.num_classes, **self._columns}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take one's own columns out of a state that may hold more."""
-        classes = state.get("classes", self.num_classes)  # older ones do not say
+        """Restore the columns from a state that may contain other entries too."""
+        classes = state.get("classes", self.num_classes)  # older checkpoints do not store it
         if classes != self.num_classes:
             raise InputError(f"the saved run has {classes} classes, this one {self.num_classes}")
         self._columns = {name: state[name].clone() for name in self._columns}
