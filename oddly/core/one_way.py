@@ -1,9 +1,10 @@
-"""Labels that went wrong by a rule: most classes hold images of one other, not the reverse.
+"""Find labels that are wrong by a rule: most classes contain images of one other class.
 
-So it is where a part of the data numbers its classes otherwise. What the network learns from that
-part is what the label says, so that its images score far lower than random labels would, and a
-percentile of sentinels misses them. Classes that are merely alike are taken for each other, but not
-quite evenly: the smaller rather for the larger, and where a network has not found their boundary.
+This happens if part of the data numbers its classes differently: class 3 contains images of class
+4, but not the other way round. The network learns what the labels say, so these images score far
+lower than random labels would, and a percentile of the sentinels misses them. Classes that are just
+similar are confused in both directions, although not evenly: more from the smaller to the larger
+one, and wherever the network has not found their boundary.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from oddly.core.cut import SHALLOW, VALLEY_GRID, standard_error
 from oddly.core.sentinels import Scored
 from oddly.errors import first_few
 
-CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted
-TIMES = 1.4  # as often as any other, too: with many examples a boundary a little off is certain
-MOSTLY = 0.5  # of the images that have this rival look more like it: fewer do beside a boundary
-USUAL = 0.3  # of the classes may have such a rival where nothing is wrong
+CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted …
+TIMES = 1.4  # … and it must be this much more frequent: with many examples, 2 errors are little
+MOSTLY = 0.5  # share of the images with this rival that look more like it; fewer at a boundary
+USUAL = 0.3  # share of classes that may have such a rival even if no label is wrong
 # Chosen on recorded trainings: docs/constants.md, "Wrong by a rule".
 
 
 def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], ...]:
-    """Pairs of label and rival that are confused one way; none where too few classes have one.
+    """Pairs of label and rival that are confused in one direction; none if few classes have one.
 
-    Of the images that rather look like another class, more must look like the rival than like
-    any other, and more than the rival has that look like this label. These count by the square of
-    how many times the rival's class is larger: in doubt a network says the larger one, and the
-    more so, the more alike the two are. And most images that come near the rival must be beyond it.
+    Consider the images of a label that look more like another class. More of them must look like
+    the rival than like any third class, and more than there are images of the rival that look like
+    the label. The latter count times the square of the ratio of class sizes, because in doubt a
+    network predicts the larger class. And of all images of the label with that rival, most must
+    look more like the rival.
     """
     if num_classes > MOST_CLASSES:
         return ()
@@ -46,24 +48,25 @@ def find_one_way(examples: Scored, num_classes: int) -> tuple[tuple[int, int], .
     larger = (sizes[first] / sizes.clamp(min=1)).clamp(min=1)
     other = second.maximum(larger**2 * seen[first, torch.arange(num_classes)])
     errors = (most - other) / (most + other).clamp(min=1).sqrt()
-    # Each rival counts once: a network that has learnt little takes everything for a few classes.
+    # Each rival counts once: a network that has learnt little predicts only a few classes.
     mostly = most > MOSTLY * near.gather(1, first[:, None])[:, 0]
     counted = len(first[(errors > CERTAIN) & (most > TIMES * other) & mostly].unique())
     by_chance = 2 * math.sqrt(USUAL * (1 - USUAL) / max(1, present))
     if counted <= (USUAL + by_chance) * present:
         return ()
-    # Where so many have a rival for certain, others that lean to one are likely to have it too.
+    # With a certain rival in so many classes, the uncertain rivals of others are likely real too.
     return tuple((k, int(first[k])) for k in (errors > 0).nonzero().flatten().tolist())
 
 
 def find_levels(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes: int) -> Tensor:
-    """Of each pair the score, 0 at most, down to which more of its images are wrong than right.
+    """For each pair, the score, at most 0, above which more of its images are wrong than right.
 
-    The network has learnt the rule, so an image that went wrong by it may fit its label better than
-    its true class. But that class is its rival, while an image whose label is right has as rival
-    what the rule calls its own kind, or what it looks like. How many right ones to expect at a
-    score, the label's next frequent rival tells, where there is one. One level serves all pairs
-    most of whose images are beyond their rival: others may just be alike, and stay at 0.
+    The network has learnt the rule, so a mislabelled image may fit its label better than its true
+    class. But its true class is its rival. An image with a right label has another rival: the label
+    that the rule gives to its class, or a similar class. The number of images with the label's
+    next most frequent rival estimates how many right labels to expect at a score. All pairs most of
+    whose images look more like the rival share one level. The other pairs may just be similar
+    classes and keep the level 0.
     """
     known = probe_known(examples)
     known = Scored(*(column[known.labels.argsort(stable=True)] for column in known))
@@ -81,7 +84,7 @@ def find_levels(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes:
     first = torch.full((num_classes,), -1).index_put((label[telling],), rival[telling])
     other = other.where(first >= 0, -1)
     by_rule = rivals == first[labels]
-    # Where the first rival is twice as frequent as the other, as many are wrong as right.
+    # If the first rival is twice as frequent as the other, half of its images are wrong.
     gains = by_rule.long() - 2 * (rivals == other[labels])
     level = _common_level(known, gains, label[telling], num_classes)
     levels[telling] = _stop_in_valley(known.scores[by_rule], level)
@@ -89,10 +92,11 @@ def find_levels(examples: Scored, pairs: Sequence[tuple[int, int]], num_classes:
 
 
 def _common_level(scored: Scored, gains: Tensor, labels: Tensor, num_classes: int) -> float:
-    """Where `gains` (N,) are greatest, of examples in the order of their labels; 0 if by chance.
+    """The level with the greatest sum of `gains` (N,) above it; 0 if that is no more than chance.
 
-    A few pairs of classes that are alike by nature would draw the level of all pairs down, few
-    images that of a single pair: of all pairs' and the median pair's the higher counts.
+    Examples are sorted by label. A few pairs of similar classes would lower the level of all pairs
+    together, a small class its own level: the higher counts, of the level of all pairs together
+    and the median of the pairs' own levels.
     """
     sizes = torch.bincount(scored.labels.long(), minlength=num_classes).tolist()
     scores, gained = scored.scores.split(sizes), gains.split(sizes)
@@ -103,16 +107,16 @@ def _common_level(scored: Scored, gains: Tensor, labels: Tensor, num_classes: in
 
 
 def _best_level(scores: Tensor, gains: Tensor) -> Tensor:
-    """The score from which on all gains together are greatest."""
+    """The score above which the gains have the greatest sum."""
     order = scores.argsort(descending=True)
     return scores[order[gains[order].cumsum(0).argmax()]]
 
 
 def _stop_in_valley(scores: Tensor, level: float) -> float:
-    """The emptiest place above the level, where images of these pairs grow more numerous below it.
+    """The level, or the lowest density above it, if the density rises again below that point.
 
-    Classes in a row are alike to their neighbours on both sides, so that right ones have the rule's
-    rival as often as any other: they make a hill of their own.
+    If classes resemble their neighbours on both sides (as ordered ones do), right labels have the
+    rule's rival as often as any other. They then form a hill of their own, which is not wrong.
     """
     if level >= 0:
         return 0.0
@@ -135,10 +139,10 @@ def condemn_(
     shifts: Tensor,
     threshold: float,
 ) -> Tensor:
-    """Raise these pairs' scores in place, so that what was at its level reaches the threshold.
+    """Raise the scores of these pairs in place, so that their `levels` reach the threshold.
 
-    `shifts` (K, K) is what was added to scores before, by label and rival. Returns how far each
-    pair was raised (K, K).
+    `shifts` (K, K) is what has been added to the scores before, by label and rival. Returns what
+    was added now (K, K).
     """
     labels, rivals = torch.tensor(pairs).T
     raised = torch.zeros_like(shifts)
@@ -150,11 +154,12 @@ def condemn_(
 def share_wrong(
     examples: Scored, raised: Tensor, threshold: float, held: float | None
 ) -> tuple[float, float]:
-    """The share of examples that reach the threshold now, and the most that may be wrong.
+    """The share of examples that now reach the threshold, and an upper bound for wrong labels.
 
-    With all others of these pairs, since the network has learnt the rule as well, or with as many
-    more as no pair can hold (`held`). None, where each class was looked at by itself: with two
-    standard errors and nothing else.
+    The upper bound counts all images of these pairs, because the network has learnt the rule as
+    well. `held` is the share of mislabelled images that are in pairs at all (`share_held`); the
+    bound also counts the others. If `held` is None (single classes, no rule), it is two standard
+    errors above the share.
     """
     known = probe_known(examples)
     suspected = known.scores >= threshold
@@ -168,12 +173,13 @@ def share_wrong(
 
 
 def share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tensor) -> float:
-    """Of images that went wrong by the rule, those that are in its pairs: whose class has one, and
-    whose rival is their true class.
+    """Of the images mislabelled by the rule, the share that is in one of its pairs.
 
-    How many have that for a rival, all images of these classes tell: one whose label is right has
-    what the rule calls it. Where little is wrong, right ones have any rival, and only those beyond
-    theirs tell: of both shares, too low rather than too high, the larger.
+    That is, their label is in a pair and their rival is their true class. There are two estimates,
+    both rather too low, so the larger counts: the share of all images of these classes whose rival
+    is the true class or the label that the rule gives (an image with a right label has the latter),
+    and the share with that rival among images that look more like their rival. The second is for
+    data with few wrong labels, where right ones have any rival.
     """
     known = probe_known(examples)
     labels, rivals = (column.long() for column in known[1:])
@@ -190,12 +196,12 @@ def share_held(examples: Scored, pairs: Sequence[tuple[int, int]], shifts: Tenso
 
 
 def _count(places: Tensor, num_classes: int) -> Tensor:
-    """How often each pair occurs (K, K); `places` are rows times K plus columns."""
+    """How often each pair occurs (K, K); `places` are row · K + column."""
     return torch.bincount(places, minlength=num_classes**2).view(num_classes, num_classes)
 
 
 def tell_one_way(pairs: Sequence[tuple[object, object]]) -> str | None:
-    """That labels went wrong by a rule, with some of these pairs; None where there are none."""
+    """A warning that names some of the pairs; None if there are none."""
     if not pairs:
         return None
     named = first_few([f"{rival} among {label}" for label, rival in pairs], 3)

@@ -1,4 +1,4 @@
-"""Which percentile of the sentinels suits the noise, where nobody has named one."""
+"""Choose the percentile of the sentinels to cut at, if the user has not."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from oddly.core.cut import (
 from oddly.core.rule import PERCENTILES
 from oddly.core.sentinels import GOOD_F1, Scored
 
-VAGUE_F1, RANDOM_F1 = 0.82, 0.87  # estimated: up to here noise is not random, from there it is
-FEW_WRONG, FALL = 17.0, 23.0  # percentile for hardly any random noise, and its fall towards rate 1
-LEAST, MOST = 8.0, 15.0  # bounds of that percentile
-MEANT = 1 / 4  # of the suspicious look wholly random; with fewer the mixture says nothing
-ONE_PAIR = 1 / 3  # of what a higher cut would spare: too many of one label and rival to be chance
+VAGUE_F1, RANDOM_F1 = 0.82, 0.87  # estimated F1: noise is not random below, and random above
+FEW_WRONG, FALL = 17.0, 23.0  # for random noise, the percentile is 17 - 23 · noise rate …
+LEAST, MOST = 8.0, 15.0  # … within these bounds
+MEANT = 1 / 4  # share of suspicious labels that look entirely random, needed to use the mixture
+ONE_PAIR = 1 / 3  # of what a higher cut would spare: more of one label and rival is no chance
 
 
 def choose_percentile(examples: Scored, sentinels: Counterfactual, num_classes: int) -> float:
     """The percentile for a cut near the best F1.
 
-    People's confusions score lower than random labels: the usual percentile is low for their sake.
-    Where wrong labels are as random as the sentinels, it costs right labels for nothing, the more
-    the fewer are wrong. Noise is random where the mixture of right labels and sentinels expects
-    a good F1: by what people confuse it is 0.80 at most. That mixture's own best cut bounds the
-    percentile: where few right labels score high, there is nothing to win. Nor does it rise where
-    it would mostly spare one pair of label and rival, a confusion beside the random noise, or where
-    hardly any of the suspicious look as random as the upper half of the sentinels: the mixture is
-    then made of a few strays.
+    Human confusions score lower than random labels, so the usual percentile is low, to find them.
+    If wrong labels are as random as the sentinels, a low percentile only costs right labels, the
+    more so the fewer are wrong, and a higher one is better. We take noise for random if the mixture
+    of right labels and sentinels promises a good F1; on human labels it was 0.80 at most.
+
+    The percentile does not rise
+    - beyond the best cut of that mixture: if few right labels score high, nothing is gained;
+    - if it would mostly spare one pair of label and rival: a confusion besides the random noise;
+    - if hardly any suspicious label looks as random as the sentinels' upper half: the mixture then
+      rests on a few extreme scores.
     """
     usual = PERCENTILES["sentinels"]
     ordered = known_in_order(examples.scores)

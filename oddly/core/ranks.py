@@ -1,4 +1,4 @@
-"""What processes that train together under torch.distributed tell each other; alone, nothing."""
+"""What processes under torch.distributed exchange; without it, all of this does nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def count_ranks() -> int:
 
 
 def anywhere(here: bool, device: torch.device) -> bool:
-    """Whether it is so in any process."""
+    """Whether `here` is True in any process."""
     if count_ranks() == 1:
         return here
     told = torch.tensor(int(here), device=device)
@@ -35,7 +35,7 @@ def merge_mean(losses: Tensor) -> None:
 def merge_latest(column: Tensor, seen: Tensor) -> None:
     """Give every rank the value of the rank that saw an example (`seen`), in place.
 
-    Where several did the largest counts, where none did each keeps its own.
+    If several ranks saw it, the largest value counts; if none did, each rank keeps its own.
     """
     if count_ranks() == 1:
         return

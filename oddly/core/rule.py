@@ -1,4 +1,4 @@
-"""What a verdict goes by: the settings of a `Denoiser`, checked and filled in."""
+"""How to judge: the settings of a `Denoiser`, checked and filled in."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from oddly.core.indexed import IndexedDataset
 from oddly.errors import InputError
 
 PERCENTILES = {"sentinels": 6.0, "weights": 10.0, "wrong_label": 10.0}
-"""Where the threshold comes from, with its usual percentile."""
+"""The usual percentile for each kind of counterfactual."""
 PAPER_SHARE = 75 / 200  # the paper prunes after epoch 75 of 200
 SMALLEST = 100  # examples; with fewer, too few could be planted
 STATE = {"epoch", "seconds", "ledger", "sampler", "sentinels", "wrong_labels", "verdict"}
 
 
 def usual_counterfactual(num_examples: int, can_plant: bool, statistic: str | None = None) -> str:
-    """Sentinels, where labels can be replaced and there are enough of them.
+    """The default: sentinels, if labels can be replaced and there are enough examples.
 
-    Of few examples a network seldom learns enough for its weights to tell (they often remove all):
-    the losses of made-up wrong labels err on the safe side (docs/constants.md, "Few examples").
-    They go by the last epoch alone.
+    From few examples, a network seldom learns enough for `weights`, which then often remove
+    everything. `wrong_label` errs on the safe side (docs/constants.md, "Few examples"), but works
+    only with the statistic `last`.
     """
     if not can_plant:
         return "weights"
@@ -39,7 +39,7 @@ class Rule:
     counterfactual: str
     statistic: str
     percentile: float | None
-    """None: what suits the noise that the sentinels show."""
+    """None: chosen from the noise that the sentinels show."""
     epochs: int | None
     prune_after: int | None
     """E; None: the sentinels say when."""
@@ -56,7 +56,7 @@ class Rule:
         prune_after: int | None,
         target_precision: float | None,
     ) -> Rule:
-        """Fill in what was left open (None): `usual` is the counterfactual then."""
+        """Fill in the settings that are None; `usual` is the default counterfactual."""
         if counterfactual is None:
             counterfactual = usual
         if counterfactual not in PERCENTILES:
@@ -73,7 +73,7 @@ class Rule:
         return rule
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse values out of range and settings that do not fit together."""
         epochs, prune_after = self.epochs, self.prune_after
         if self.percentile is not None and not 0 <= self.percentile <= 100:
             raise InputError(f"percentile must be within 0..100, got {self.percentile:g}")
@@ -98,11 +98,11 @@ class Rule:
 
 
 def check_setup(examples: object, num_classes: int, draws: int) -> None:
-    """Refuse what a `Denoiser` cannot be made of."""
+    """Refuse arguments from which no `Denoiser` can be made."""
     if not isinstance(examples, int | IndexedDataset):
         kind = type(examples).__name__
         raise InputError(f"Denoiser expects IndexedDataset(your {kind}) or a number of examples")
-    if not isinstance(num_classes, Integral):  # the names of classes, say
+    if not isinstance(num_classes, Integral):  # for example a list of class names
         raise InputError(f"num_classes must be a number, got {type(num_classes).__name__}")
     if num_classes < 2:
         raise InputError(f"num_classes must be at least 2, got {num_classes}")
@@ -111,7 +111,7 @@ def check_setup(examples: object, num_classes: int, draws: int) -> None:
 
 
 def check_state(state: Mapping[str, object], **counterfactuals: object) -> None:
-    """Refuse what is no state of a `Denoiser`, or of one with another counterfactual."""
+    """Refuse a state that is not a `Denoiser`'s, or that has another counterfactual."""
     if not isinstance(state, Mapping) or not state.keys() >= STATE:
         raise InputError("not the state of a Denoiser: pass what its state_dict() returned")
     if any((state[name] is None) != (mine is None) for name, mine in counterfactuals.items()):
@@ -119,7 +119,7 @@ def check_state(state: Mapping[str, object], **counterfactuals: object) -> None:
 
 
 def check_batch(index: Tensor, logits: Tensor, labels: Tensor, num_classes: int) -> None:
-    """Refuse shapes that do not fit and, where looking costs nothing, labels that are no class."""
+    """Refuse wrong shapes and, on a CPU, labels out of range (on a GPU, looking would stall)."""
     for name, value in (("index", index), ("logits", logits), ("labels", labels)):
         if not isinstance(value, Tensor):
             raise InputError(

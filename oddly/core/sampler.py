@@ -1,4 +1,4 @@
-"""Yield only the kept examples, in an order that epoch and seed decide."""
+"""Yield only the kept examples, in an order that follows from epoch and seed."""
 
 from __future__ import annotations
 
@@ -79,21 +79,21 @@ class KeepSampler(Sampler[int]):
         return order[self.start : self._share]
 
     def _round(self, generator: torch.Generator) -> Tensor:
-        """Places among the kept ones, each once."""
+        """The numbers 0 … num_kept - 1, each once."""
         if self.shuffle:
             return torch.randperm(self.num_kept, generator=generator)
         return torch.arange(self.num_kept)
 
     @property
     def _total(self) -> int:
-        """What all ranks together yield in an epoch."""
+        """How many indices all ranks together yield in an epoch."""
         if self.drop_last and self.batch_size and self._keep is not None and not self.refill:
             return max(self.num_kept, self.batch_size * self.world_size)  # else all were dropped
         return self.num_examples if self.refill else self.num_kept
 
     @property
     def _share(self) -> int:
-        """What this rank yields of it; the same number for every rank."""
+        """How many of them this rank yields; the same number for every rank."""
         share = -(-self._total // self.world_size)
         if self._keep is None or self.refill or self.drop_last or not self.batch_size:
             return share
