@@ -1,7 +1,7 @@
-"""Examples whose label is really replaced for a while: the counterfactual made factual.
+"""Sentinels: examples whose label is replaced at random until the verdict.
 
-What loss would a random label have had, had it been in the training set? Put a few in and see:
-head, optimiser, augmentation and memorisation are then all accounted for.
+What loss would a random label have if it were in the training set? Plant a few and see. Head,
+optimiser, augmentation and memorisation then all affect the counterfactual as they do the labels.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest
 from oddly.errors import InputError
 
-SHARE = 0.02  # of the examples are planted, but …
-# … not fewer than a percentile needs (100 harm less but judge less surely: docs/constants.md, "How
-# many are planted"), nor more than it can use …
+SHARE = 0.02  # share of the examples to plant, but …
+# … at least what a percentile needs and at most what it can use (why 300 and not 100:
+# docs/constants.md, "How many are planted") …
 FEWEST, MOST = 300, 5_000
-LARGEST_SHARE = 0.1  # … and never more than this
-LATEST = 0.8  # of all epochs: the automatic E lies no later
-EARLIEST = 1 / 3  # before that share of them, a good separation may yet become a better one
-GOOD_F1 = 0.97  # estimated F1 from which on waiting gains nothing
-FALLEN = 0.9  # a separation below this share of its best, twice, means that memorising has begun
-SHARPNESS = 8  # an epoch counts by its separation to this power
-LEAST = 1e-3  # separation that an epoch is credited with at least
+LARGEST_SHARE = 0.1  # … and never more than this share
+LATEST = 0.8  # share of all epochs after which the automatic E comes at the latest
+EARLIEST = 1 / 3  # before this share of the epochs, a good separation may still get better
+GOOD_F1 = 0.97  # from this estimated F1 on, waiting gains nothing
+FALLEN = 0.9  # two epochs below this share of the best separation: memorising has begun
+SHARPNESS = 8  # an epoch's weight is its separation to this power
+LEAST = 1e-3  # lower bound on a separation, for the weights
 SALT = 0x5E97
-HUGE = 1e30  # no logits of a network that works
+HUGE = 1e30  # larger than any logit of a network that works
 
 
 class Scored(NamedTuple):
-    """Examples with what speaks against their labels."""
+    """Examples with their scores: how much the network contradicts the label."""
 
     scores: Tensor  # (N,) how far the best other class lies above the label
     labels: Tensor  # (N,)
@@ -47,17 +47,17 @@ class Scored(NamedTuple):
 
 
 class Relabelled:
-    """A random few of N examples, each with a fixed label other than its given one.
+    """A few random examples out of N, each with a fixed label other than its given one.
 
-    That label is the given one plus a shift, modulo the number of classes. The ledger holds what
-    was observed under it.
+    That label is the given one plus a shift, modulo the number of classes. The ledger records what
+    is observed with it.
     """
 
     def __init__(
         self, num_examples: int, count: int, num_classes: int, statistic: str, seed: int
     ) -> None:
         self.num_classes = num_classes
-        # Not the plain seed: whoever corrupts labels with that seed would pick the same examples.
+        # Not the plain seed: code that corrupts labels with that seed would pick these examples.
         generator = torch.Generator().manual_seed(seed + SALT)
         chosen = torch.randperm(num_examples, generator=generator)[:count]
         self.indices = chosen.sort().values  # (S,)
@@ -65,8 +65,8 @@ class Relabelled:
         self.ledger = LossLedger(count, statistic)
 
     def find(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """For a batch of indices: places among the few, which rows are of them, label shifts."""
-        index = index.to(torch.int64)  # as `indices`, which older versions of torch insist on
+        """For a batch of indices: places among the chosen, which rows are chosen, label shifts."""
+        index = index.to(torch.int64)  # older versions of torch insist on the type of `indices`
         if self.indices.device != index.device:
             self.indices, self.shifts = self.indices.to(index.device), self.shifts.to(index.device)
         place = torch.searchsorted(self.indices, index).clamp_(max=len(self.indices) - 1)
@@ -82,7 +82,7 @@ class Relabelled:
 
 
 class Sentinels(Relabelled):
-    """The few whose label is really replaced, and their scores.
+    """The examples whose label is replaced in training, and their scores.
 
     Scores are margins: how far the best other class lies above the label (negative: the network
     predicts the label, which for a sentinel means that it has memorised it).
@@ -92,18 +92,18 @@ class Sentinels(Relabelled):
         super().__init__(num_examples, how_many(num_examples), num_classes, statistic, seed)
         self.rivals = torch.full((len(self.indices) + 1,), -1)  # last observed; one spare slot
         self.separations: list[float] = []
-        """Per finished epoch: how far sentinels and other examples lay apart (`separation`)."""
+        """Per finished epoch: how far apart sentinels and other examples were (`separation`)."""
 
     def plant(self, index: Tensor, labels: Tensor) -> Tensor:
-        """The labels to train with: the given ones, but for sentinels."""
+        """The labels to train with: the given ones, except for sentinels."""
         _, _, shift = self.find(index.to(labels.device, non_blocking=True))
         return (labels + shift) % self.num_classes
 
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> tuple[Scored, Tensor]:
-        """Record the sentinels' scores; return all examples scored by given label, and losses.
+        """Record the sentinels' scores; return the scores and losses of all given labels.
 
-        A sentinel is judged like an example the network has not trained on: its planted label
-        is no rival to its given one (unless there are but two classes).
+        The given label of a sentinel is judged as if the network had not trained on the example:
+        its planted label does not count as a rival (unless there are only two classes).
         """
         place, planted, shift = self.find(index)
         given = (labels - shift) % self.num_classes
@@ -123,8 +123,8 @@ class Sentinels(Relabelled):
     def close_epoch(self, scores: Tensor) -> float:
         """Close the epoch in which the examples had these scores (N,); returns its weight.
 
-        Epochs count by how well they told sentinels from the rest: those before the network
-        knew the classes and those after it had memorised the labels hardly at all.
+        The better an epoch separates sentinels from the rest, the more it counts. Epochs before the
+        network knows the classes, or after it has memorised the labels, hardly count.
         """
         merge_latest(self.rivals[:-1], ~self.ledger.current.isnan())
         self.ledger.merge()
@@ -136,10 +136,9 @@ class Sentinels(Relabelled):
     def say_now(self, epochs: int, scores: Tensor) -> bool:
         """Whether it is time to prune, given the examples' scores so far (N,).
 
-        Sentinels and other examples draw apart while the network learns classes and together
-        again while it memorises labels. Once that has begun it is time; so it is when the
-        separation, after a third of the epochs, can hardly improve, and when few epochs are left.
-        (To a network that has hardly learnt all labels look random: so it would seem to find all.)
+        The separation between sentinels and other examples grows while the network learns classes,
+        and shrinks while it memorises labels. It is time once it shrinks, or if after a third of
+        the epochs it can hardly improve, or if few epochs are left.
         """
         finished = len(self.separations)
         if finished >= max(1, math.floor(LATEST * epochs)):
@@ -150,7 +149,7 @@ class Sentinels(Relabelled):
         return finished >= EARLIEST * epochs and self._finds_nearly_all(scores)
 
     def scored(self, given: Tensor) -> Scored:
-        """Those that were observed, under their planted labels; `given` (N,) are all labels."""
+        """The observed sentinels with their planted labels; `given` (N,) are all given labels."""
         indices, shifts = self.indices.to(given.device), self.shifts.to(given.device)
         planted = (given[indices].long() + shifts) % self.num_classes
         columns = (self.ledger.values, planted, self.rivals[:-1])
@@ -166,22 +165,23 @@ class Sentinels(Relabelled):
 
     def _finds_nearly_all(self, scores: Tensor) -> bool:
         ordered, planted = known_in_order(scores), known_in_order(self.ledger.values)
+        # To a network that has hardly learnt, all labels look random: it would seem to find all.
         if not len(ordered) or not len(planted) or contrast(planted, ordered) < SURE:
             return False
         return estimate_mixture(ordered, planted, self.num_classes).best_cut().f1 >= GOOD_F1
 
 
 def _first(wanted: Tensor, values: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-    """Of each row, the first wanted column's value and class."""
-    column = wanted.int().argmax(1, keepdim=True)  # the first of equal ones
+    """The value and class of the first wanted column in each row."""
+    column = wanted.int().argmax(1, keepdim=True)  # argmax returns the first maximum
     return values.gather(1, column)[:, 0], classes.gather(1, column)[:, 0]
 
 
 def separation(planted: Tensor, scores: Tensor) -> float:
-    """How far sentinels' scores lie above those of sound labels, in standard deviations.
+    """How far the sentinels' scores lie above those of right labels, in standard deviations.
 
-    Sound is taken to be the lower quartile of all examples, so that even with most labels wrong
-    something is compared with the sentinels. 0 where nothing was observed.
+    The lower quartile of all examples stands for right labels, so this works even if most labels
+    are wrong. 0 if nothing was observed.
     """
     planted, scores = known(planted), known(scores)
     if not len(planted) or not len(scores):
@@ -198,10 +198,10 @@ def how_many(num_examples: int) -> int:
 
 
 def check_observed(examples: Tensor, sentinels: Tensor) -> None:
-    """Refuse scores from which nothing follows."""
+    """Refuse scores that cannot be judged: none at all, or absurdly large ones."""
     if not len(sentinels):  # drop_last may leave some out, but not all
         raise InputError("no sentinel was observed, or the model's outputs are NaN")
-    if float(sentinels.abs().max()) > HUGE:  # what is added to them would overflow
+    if float(sentinels.abs().max()) > HUGE:  # adding shifts would overflow
         raise InputError(f"scores are beyond {HUGE:g}: check the model's outputs")
     if not len(examples):
         raise InputError("no example was observed, or the model's outputs are NaN")

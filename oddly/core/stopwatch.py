@@ -1,4 +1,4 @@
-"""What denoising costs, measured where it happens."""
+"""Measure the time that denoising takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class Stopwatch:
-    """Seconds spent inside `with stopwatch(device):`; device events on a GPU, so nothing waits."""
+    """Seconds spent inside `with stopwatch(device):`; on a GPU, by events, without waiting."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self._seconds = seconds
@@ -36,7 +36,7 @@ class Stopwatch:
         return self._seconds
 
     def settle(self) -> None:
-        """Turn events into seconds, lest they pile up; waits for the GPU."""
+        """Turn events into seconds, so that they do not pile up; waits for the GPU."""
         if self._pending:
             torch.cuda.synchronize()
             self._seconds += sum(begin.elapsed_time(end) for begin, end in self._pending) / 1000

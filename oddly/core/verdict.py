@@ -1,4 +1,4 @@
-"""A verdict: which examples stay and which go, and what it tells of them."""
+"""A verdict: which examples to keep and which to remove, and what to say about it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST_EXAMPLES = 5  # a class smaller than this is too small to judge
-FEW = 0.05  # of the examples, in classes that would have been emptied: no reason to doubt the rest
-NEWS = 0.1  # how much a later look at a removed example weighs beside all epochs until E
+FEW = 0.05  # if at most this share is in classes that would be emptied, the rest is trusted
+NEWS = 0.1  # weight of a later look at a removed example, relative to all epochs until E
 
 
-@dataclass(frozen=True, repr=False)  # N numbers, five times
+@dataclass(frozen=True, repr=False)  # the default repr would print five tensors of N numbers
 class Verdict:
     """The outcome of one pruning; tensors are on the CPU."""
 
@@ -95,7 +95,7 @@ class Verdict:
 
     @property
     def _num_condemned(self) -> int:
-        """Examples that their scores remove, also those that a person keeps."""
+        """Examples that the threshold removes, including those that a person keeps."""
         spared = torch.tensor(self.spared_classes, dtype=self.labels.dtype)
         others = ~torch.isin(self.labels, spared)
         return int((others & (self.scores >= self.threshold)).count_nonzero())
@@ -109,7 +109,7 @@ class Verdict:
         """
         found = self.counterfactual.percentile_of(self.scores)
         if (ruled := self.one_way or self.called) and self.rivals is not None:
-            number = torch.tensor([2**31, 1])  # of each pair
+            number = torch.tensor([2**31, 1])  # numbers the pairs: label · 2³¹ + rival
             pairs = torch.stack([self.labels, self.rivals], 1).long() @ number
             found[torch.isin(pairs, torch.tensor(ruled) @ number)] = torch.nan
         return found
@@ -127,7 +127,7 @@ class Verdict:
         rival = logits.scatter(1, given, -torch.inf).max(1).values
         margins = rival - logits.gather(1, given)[:, 0]
         keep, scores = self.keep.clone(), self.scores.clone()
-        scores[index] += NEWS * margins.nan_to_num(0)  # a broken network has no news
+        scores[index] += NEWS * margins.nan_to_num(0)  # NaN says nothing new
         keep[index] = scores[index] < self.threshold
         back = int(keep.count_nonzero()) - int(self.keep.count_nonzero())
         return replace(self, keep=keep, scores=scores, readmitted=self.readmitted + back)
@@ -179,7 +179,7 @@ class Verdict:
     def tell_doubt(self) -> str | None:
         """Why not to trust the verdict and what to do; None if there is no such reason."""
         if self.one_way:
-            return None  # it has learnt the rule: that is why right and wrong lie close together
+            return None  # the network has learnt the rule, so right and wrong labels score alike
         if self.hardly_learnt and (self.num_removed or (self.contrast or 0) < LEARNT):
             return self._tell_hardly_learnt()
         if self.num_spared > max(self._num_condemned + self.readmitted, FEW * len(self.keep)):
@@ -195,11 +195,11 @@ class Verdict:
 
     def _tell_hardly_learnt(self) -> str:
         go, advice = "nothing is removed", ""
-        if self.num_removed:  # more than a few, at times, and mostly right ones
+        if self.num_removed:  # sometimes many, and then mostly right labels
             share = f"{100 * self.removed_fraction:.1f} %"
             go = f"many of the {self.num_removed:,} removed ({share}) may be right"
             advice = "look before you remove anything, "
-        found = max(self.contrast or 0.0, 0.0)  # of a handful it may be anything
+        found = max(self.contrast or 0.0, 0.0)  # with a handful of sentinels it may be negative
         return (
             f"the network has hardly learnt, or has already memorised (contrast {found:.2f},"
             f" {self.contrast_needed:.2f} needed), so do not trust this verdict:"
@@ -212,7 +212,7 @@ class Verdict:
         if self.target_precision is None or self.readmitted or self.spared_classes:
             return None
         if self.num_removed or bool((self.scores >= self.threshold).any()):
-            return None  # somebody keeps what is suspected
+            return None  # a person keeps what the threshold would remove
         return (
             f"nothing is removed: no cut is expected to reach a precision of"
             f" {100 * self.target_precision:g} %; lower target_precision, or leave it out"

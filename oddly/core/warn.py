@@ -1,4 +1,4 @@
-"""What a training loop is told that goes astray, each once."""
+"""Warnings about training loops that are not set up right; each is given once."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import warnings
 
 from torch import Tensor
 
-PASSES = 3  # over the data without a call of end_epoch: then somebody has forgotten it
-MISSED = 0.4  # of the examples: then an epoch was no whole one (drop_last may leave out fewer)
+PASSES = 3  # passes over the data without a call of end_epoch: it was probably forgotten
+MISSED = 0.4  # if a larger share was not seen, the epoch was incomplete (drop_last leaves out less)
 
 
 def warn_unclosed(observed: int, examples: int) -> None:
-    """Tell a training loop that never says when an epoch ends: no verdict would ever come."""
+    """Warn if the loop does not call `end_epoch`: there would never be a verdict."""
     warnings.warn(
         f"{observed:,} observations of {examples:,} examples without the end of an epoch: call"
         " denoiser.end_epoch(model) after each epoch, or there will be no verdict",
@@ -20,7 +20,7 @@ def warn_unclosed(observed: int, examples: int) -> None:
 
 
 def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
-    """Tell a training loop that goes on with examples that were removed."""
+    """Warn if the loop still trains on removed examples."""
     if not bool(keep[index.cpu().long()].all()):
         warnings.warn(
             "your loader still yields removed examples: pass it sampler=denoiser.sampler,"
@@ -30,7 +30,7 @@ def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
 
 
 def warn_unseen(seen: Tensor) -> None:
-    """Tell a training loop whose first epoch, in all processes, has not `seen` (N,) the whole."""
+    """Warn if many examples were not `seen` (N,) in the first epoch by any process."""
     unseen = len(seen) - int(seen.count_nonzero())
     if unseen > MISSED * len(seen):
         warnings.warn(

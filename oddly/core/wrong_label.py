@@ -1,4 +1,4 @@
-"""What loss a wrong label would have, read off the real logits: any network, no head needed."""
+"""What loss a wrong label would have, from the network's own logits; works with any network."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from torch import Tensor
 from oddly.core.counterfactual import plain_losses
 from oddly.core.sentinels import Relabelled
 
-MOST = 65_536  # examples that are asked
+MOST = 65_536  # examples used
 
 
 class WrongLabels(Relabelled):
-    """A random few, each with a fixed label that is neither given nor predicted.
+    """A few random examples, each with a fixed label that is neither given nor predicted.
 
-    Nothing is trained on these labels, so memorisation does not show in them: the losses of one
-    epoch can be compared, their averages over epochs not.
+    The network does not train on these labels, so it cannot memorise them. Their losses can be
+    compared with those of given labels within one epoch, but averages over epochs cannot.
     """
 
     def __init__(self, num_examples: int, num_classes: int, seed: int) -> None:
         super().__init__(num_examples, min(num_examples, MOST), num_classes, "last", seed)
 
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
-        """Record what the losses would have been."""
+        """Record the losses that these labels would have."""
         place, chosen, shift = self.find(index.to(logits.device, non_blocking=True))
         wrong = (labels + shift) % self.num_classes
         if self.num_classes > 2:  # of two classes, one is given and the other wrong
@@ -32,6 +32,6 @@ class WrongLabels(Relabelled):
         self.ledger.record(place, plain_losses(logits, wrong), where=chosen)
 
     def losses(self) -> Tensor:
-        """Of those that were asked about so far."""
-        asked = self.ledger.values
-        return asked[~asked.isnan()]
+        """The losses recorded so far."""
+        values = self.ledger.values
+        return values[~values.isnan()]
