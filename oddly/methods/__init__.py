@@ -71,7 +71,7 @@ def settings_of(name: str) -> dict[str, str]:
 
 
 def _write(kind: Any) -> str:
-    """An annotation as text: what it is already, unless its file evaluates annotations."""
+    """An annotation as text, also from a module without `from __future__ import annotations`."""
     return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
@@ -81,12 +81,12 @@ def is_setting(name: str) -> bool:
 
 
 def read_settings(name: str, method: Method) -> dict[str, Any]:
-    """The settings that a method has, given or by default."""
+    """All settings of a method with their values, given or default."""
     return {setting: getattr(method, setting) for setting in settings_of(name)}
 
 
 def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[str]]:
-    """The method under its settings, and a note for each setting that only other methods know."""
+    """The method with its settings, and a note for each setting that only other methods have."""
     known = settings_of(name)
     taken: dict[str, Any] = {}
     notes = []
@@ -95,7 +95,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
             taken[setting] = _parse(setting, value, known[setting])
         elif is_setting(setting):
             notes.append(f"ignored setting '{setting}': {name} has no such setting")
-        else:  # only what this method takes is worth suggesting
+        else:  # suggest only settings that this method has
             raise unknown_name(f"setting of {name}", setting, known)
     method = METHODS[name](**taken)
     _check_numbers(name, method)
@@ -103,7 +103,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> tuple[Method, list[s
 
 
 def _check_numbers(name: str, method: Method) -> None:
-    """Refuse what the method says is out of range, and NaN and infinity wherever they stand."""
+    """Refuse values outside the method's `ranges`, and NaN and infinity in any setting."""
     for setting, value in read_settings(name, method).items():
         if not isinstance(value, int | float):
             continue
@@ -137,12 +137,12 @@ def _parse_bool(value: Any) -> bool:
 
 
 PARSERS: dict[str, Callable[[Any], Any]] = {
-    "int": lambda value: int(str(value)),  # int(2.5) would quietly be 2
+    "int": lambda value: int(str(value)),  # int(2.5) would silently be 2
     "float": float,
     "str": str,
     "bool": _parse_bool,
 }
-"""From the text of an option, by the type that is written in the annotation."""
+"""By the type in the annotation: turns the text of an option into a value."""
 
 __all__ = [
     "METHODS",

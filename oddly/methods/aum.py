@@ -17,11 +17,12 @@ from oddly.methods.judgement import Judgement
 
 @dataclass
 class AUM(Method):
-    """AUM_i = mean over epochs of z_y - max_{k≠y} z_k; wrong where it is that of a fake class.
+    """AUM_i = mean over epochs of z_y - max_{k≠y} z_k; low values are suspicious.
 
-    Two runs at a constant rate, each with N / K examples moved to an extra class; in each, an
-    example whose AUM lies below the 99th percentile of theirs is suspicious. What every run that
-    judged it suspects goes; a third run trains on the rest. The first epoch is not counted.
+    Two runs at a constant rate, each with N / K examples moved to an extra class. In each run, an
+    example whose AUM is below the 99th percentile of the moved ones is suspicious. Examples that
+    every run that judged them suspects are removed; a third run trains on the rest. The first epoch
+    is not counted.
     """
 
     percentile: float = 99.0

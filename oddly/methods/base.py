@@ -188,7 +188,7 @@ class Method(ABC):
 
 
 def _pack(value: Any) -> Any:
-    """As a checkpoint can hold it."""
+    """The value in a form that a checkpoint can store."""
     if isinstance(value, nn.Module):
         return value.state_dict()
     if isinstance(value, Judgement):
@@ -197,7 +197,7 @@ def _pack(value: Any) -> Any:
 
 
 def _unpack(old: Any, saved: Any) -> Any:
-    """The saved value, in the place of what `setup` had made."""
+    """The saved value, put into what `setup` made if possible."""
     if isinstance(old, nn.Module):
         old.load_state_dict(saved)
         return old

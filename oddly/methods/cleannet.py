@@ -62,7 +62,7 @@ class CleanNet(Method):
     first_share: float = 0.25
     """Length of the first stage, as a share of the epochs."""
     steps: int = 500
-    """Of training the verifier."""
+    """Training steps of the verifier."""
     rate: float = 0.01
     """Learning rate of the verifier."""
 
@@ -91,7 +91,7 @@ class CleanNet(Method):
         assert context.trusted is not None
         similarity = self.verify(context, context.trusted)
         weights = similarity.clamp_min(0)
-        # As they are they would scale the learning rate too, down to a tenth of it.
+        # Not normalised, they would also scale the learning rate, down to a tenth.
         self.weights = weights / weights.mean().clamp_min(1e-6)
         self.judgement = Judgement.by_threshold(
             -similarity, -MARGIN, context.epoch, f"similarity to its class ≤ {MARGIN:g}"
@@ -102,7 +102,7 @@ class CleanNet(Method):
         labels = context.given_labels
         v = context.features(context.model).relu().log1p()
         checked = trusted.features(context.model).relu().log1p()
-        # What all examples have in common makes all alike: training then dwells at s = MARGIN.
+        # Without the mean taken off, all examples look alike and training stalls at s = MARGIN.
         common = v.mean(0)
         v, checked = v - common, checked - common
         centres = find_centres(v, labels, context.num_classes, context.seed)
@@ -134,7 +134,7 @@ class CleanNet(Method):
 
 
 def find_centres(features: Tensor, labels: Tensor, num_classes: int, seed: int) -> Tensor:
-    """(K, 32, D): k-means over what carries each label; smaller classes repeat their examples."""
+    """(K, 32, D): k-means centres of each label's examples; small classes repeat examples."""
     from sklearn.cluster import KMeans
 
     centres = torch.zeros(num_classes, CENTRES, features.shape[1])

@@ -14,18 +14,18 @@ from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
-# τ is never estimated above this: a network that knows little yet disagrees with right labels too.
+# Upper bound on the estimate of τ: a network that knows little disagrees with right labels too.
 MOST = 0.5
 
 
 @dataclass
 class CoTeaching(Method):
-    """Each network trains on the R(t) B examples of smallest loss in the other's eyes.
+    """Each network trains on the R(t) B examples that have the smallest loss for the other one.
 
-    R(t) = 1 - τ min(t / T_k, 1), τ the noise rate. Where τ is not given it is taken from the run:
-    the smallest share of examples, until T_k, whose label the network did not predict, at most
-    half. That is ours, and so is the judgement: the τ N examples of largest loss, averaged over
-    the epochs and both networks. The first network is the one that is tested.
+    R(t) = 1 - τ min(t / T_k, 1), where τ is the noise rate. If τ is not given, it is estimated in
+    the run: the smallest share, over the epochs until T_k, of examples whose label the network does
+    not predict, at most half. The estimate is ours, and so is the judgement: the τ N examples with
+    the largest loss, averaged over epochs and both networks. The first network is tested.
     """
 
     noise_rate: float | None = None
@@ -33,7 +33,7 @@ class CoTeaching(Method):
     ramp: int | None = None
     """T_k in epochs; by default 10, at most a quarter of all."""
     momentum: float = 0.9
-    """Of the averaged losses that the judgement ranks."""
+    """Momentum of the averaged losses that the judgement ranks."""
 
     passes: ClassVar[float] = 2.0
     state: ClassVar[Sequence[str]] = ("second", "averages", "rate", "agreed")

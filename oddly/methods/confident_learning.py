@@ -18,16 +18,16 @@ FILTERS = (
     *("prune_by_class", "prune_by_noise_rate", "both", "confident_learning"),
     *("predicted_neq_given", "low_normalized_margin", "low_self_confidence"),
 )
-"""The rules that cleanlab knows; it would refuse another one only after all folds."""
+"""cleanlab's rules; checked here because cleanlab would only fail after all folds."""
 
 
 @dataclass
 class ConfidentLearning(Method):
     """Cross-validated probabilities, cleanlab's `find_label_issues` on them, training on the rest.
 
-    Each of k networks is trained without a fold and asked about it; N x K floats. The confident
+    Each of k networks is trained without one fold and predicts it; N x K floats. The confident
     joint C[y][ŷ] counts examples whose probability of ŷ reaches the mean of those labelled ŷ;
-    how it is calibrated and pruned is cleanlab's own affair.
+    cleanlab calibrates and prunes it.
     """
 
     folds: int = 5
@@ -51,13 +51,13 @@ class ConfidentLearning(Method):
         return (*folds, Stage("kept", epochs, fresh=True))
 
     def setup(self, context: Context) -> None:
-        import_cleanlab()  # now, not after k trainings
+        import_cleanlab()  # fail now, not after k trainings
         if context.num_examples < self.folds:
             raise InputError(f"{context.num_examples} examples are too few for {self.folds} folds")
         self.out_of_sample = context.table(context.num_classes)
 
     def held_out(self, context: Context) -> Tensor:
-        """The present stage's fold."""
+        """Indices of the current stage's fold."""
         generator = torch.Generator().manual_seed(context.seed)
         order = torch.randperm(context.num_examples, generator=generator)
         return order[context.stage_number :: self.folds]

@@ -20,12 +20,12 @@ def critical_sample_ratio(
     fewest: int = 20,
     generator: torch.Generator | None = None,
 ) -> float:
-    """The share of inputs (N, C, H, W) in a box of whose `radius` the predicted class changes.
+    """The share of inputs (N, C, H, W) with another predicted class within `radius` per pixel.
 
     x' ← clip(x' + a sign(∇ CE(f(x'), ŷ)) + b N(0, I)) to |x' - x| ≤ r, until argmax f(x') ≠ ŷ.
-    It rises when a network memorises. The paper's name; its numbers are for pixels within 0..1:
-    on normalised inputs divide them by the standard deviation. A round that adds fewer than
-    `fewest` ends the search. The model is left as it was.
+    The share rises when a network memorises. Name and defaults are the paper's; the defaults are
+    for pixels in 0..1, so for normalised inputs divide them by the standard deviation. A round that
+    finds fewer than `fewest` new ones ends the search. The model's mode is restored.
     """
     was_training = model.training
     model.eval()

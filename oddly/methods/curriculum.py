@@ -15,7 +15,7 @@ from oddly.methods.base import Batch, Context, Method, Stage, StepOutput
 from oddly.methods.judgement import Judgement
 
 CLUSTERS = 3
-ROWS = 1024  # distances are held for so many examples at a time
+ROWS = 1024  # examples whose distances are in memory at a time
 
 
 @dataclass
@@ -25,16 +25,16 @@ class Curriculum(Method):
     Plain training yields the features h; then a new network learns on the clean cluster, then also
     on the noisy one, then on all three, with loss weights 1, ½, ½. d_c is the distance below which
     60 % of the class's pairs lie. Departures: the first stage is cut short (see `loss_correction`),
-    classes are not balanced, and of classes above 1,024 examples d_c is taken from that many rows.
-    The judgement: the third cluster.
+    classes are not balanced, and in classes of more than 1,024 examples d_c is estimated from that
+    many rows. The judgement: the third cluster.
     """
 
     first_share: float = 0.25
     """Length of the first stage, as a share of the epochs."""
     distance_percentile: float = 60.0
-    """Of all pairs' distances: d_c."""
+    """d_c is this percentile of all pairs' distances."""
     components: int = 256
-    """Features are first brought to so many principal components."""
+    """Number of principal components to reduce the features to first."""
 
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {
         "first_share": (0, 1),

@@ -19,9 +19,9 @@ TEMPERATURE, BETA, CUT = 0.5, 4.0, 0.5
 
 
 def clean_probabilities(losses: Tensor) -> Tensor:
-    """P(right label) of each example: the component of smaller mean of a 2-component GMM.
+    """P(right label) of each example, by the component of a 2-component GMM with the smaller mean.
 
-    Losses are brought to 0..1 first. Also a threshold by itself: `clean_probabilities(l) > 0.5`.
+    Losses are scaled to 0..1 first. Can be used alone: `clean_probabilities(losses) > 0.5`.
     """
     from sklearn.mixture import GaussianMixture
 
@@ -29,14 +29,14 @@ def clean_probabilities(losses: Tensor) -> Tensor:
     scaled = ((losses - low) / (high - low).clamp_min(1e-12)).double().cpu()[:, None].numpy()
     model = GaussianMixture(2, max_iter=10, tol=1e-2, reg_covar=5e-4, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ten rounds need not converge
+        warnings.simplefilter("ignore")  # ten iterations need not converge
         posterior = model.fit(scaled).predict_proba(scaled)[:, model.means_.argmin()]
     return torch.from_numpy(posterior).to(losses)
 
 
 @dataclass
 class DivideMix(Method):
-    """Labels that one network's mixture model believes are refined, the others guessed anew.
+    """Refine the labels that a mixture model of the losses believes, and replace the others.
 
     w = P(right label) by the *other* network's losses. Believed (w > ½): target = sharpen(w y +
     (1 - w) p̄); else target = sharpen(mean of both networks' p̄). All are mixed by λ = max(l, 1-l),
@@ -46,7 +46,7 @@ class DivideMix(Method):
     """
 
     unlabelled_weight: float = 25.0
-    """λ_u once risen (theirs: 0 for asymmetric noise, 25 to 150 for heavy uniform noise)."""
+    """λ_u after its rise (the authors: 0 for asymmetric, 25 to 150 for heavy uniform noise)."""
     warmup: int | None = None
     """Epochs of plain training first; by default 10, at most a quarter of all."""
     ramp: int = 16
@@ -60,7 +60,7 @@ class DivideMix(Method):
     def setup(self, context: Context) -> None:
         self.first, self.second = context.model, context.new_model()
         self.classes, self.weight = context.num_classes, 0.0
-        # Column 0 is by the first network's losses, for the second; column 1 the other way.
+        # Column 0: by the first network's losses, used by the second; column 1 the other way round.
         self.clean = torch.ones(context.num_examples, 2, device=context.device)
         self.warm = True
 
@@ -135,10 +135,10 @@ class DivideMix(Method):
 
 
 def sharpen(p: Tensor) -> Tensor:
-    """p^(1/T), rows made to sum to 1 again."""
+    """p^(1/T), normalised so that rows sum to 1 again."""
     return F.normalize(p ** (1 / TEMPERATURE), p=1, dim=1)
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Over the mask; 0 where it is empty."""
+    """The mean over the mask; 0 if it is empty."""
     return (values * mask).sum() / mask.sum().clamp_min(1)

@@ -18,8 +18,8 @@ FLOOR = 1e-3
 def information_loss(logits: Tensor, labels: Tensor) -> Tensor:
     """-log(|det U| + 0.001), U = Yᵀ P (K, K): Y one-hot given labels, P softmax; in fp64.
 
-    Not divided by the batch size, as in the authors' code: with it |det U| < K^-K would vanish
-    beside the 0.001.
+    U is not divided by the batch size, as in the authors' code: otherwise |det U| < K^-K would
+    vanish beside the 0.001.
     """
     p = logits.double().softmax(1)
     given = F.one_hot(labels, p.shape[1]).double()
@@ -28,15 +28,15 @@ def information_loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 @dataclass
 class DMI(Method):
-    """L = -log(|det Yᵀ P| + 0.001) from a trained network on, at a small rate.
+    """L = -log(|det Yᵀ P| + 0.001), starting from a trained network, at a small rate.
 
-    Noise of any class-conditional kind multiplies the determinant by a constant, so the best
-    network does not change; but every class must be in every batch. No judgement: it says nothing
-    about single examples.
+    Class-conditional noise of any kind multiplies the determinant by a constant, so the best
+    network does not change. Every class must be in every batch. There is no judgement, because the
+    method says nothing about single examples.
     """
 
     rate: float = 1e-5
-    """Learning rate of the second stage, as a share of the run's; theirs: 1e-6 after 1e-2."""
+    """Learning rate of the second stage, as a share of the run's (the authors: 1e-6 after 1e-2)."""
     second_share: float = 1.0
     """Length of the second stage, as a share of the epochs."""
 

@@ -1,4 +1,4 @@
-"""Dropout before the last layer: what the paper's "LASS" row is (Arpit et al. 2017)."""
+"""Dropout before the last layer: the baseline of the paper's "LASS" row (Arpit et al. 2017)."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ FLOOR = 1e-4
 class ELR(Method):
     """L = CE + λ mean_i log(1 - ⟨t_i, p_i⟩),  t_i ← β t_i + (1 - β) p_i.
 
-    t (N x K floats, 4 N K bytes) remembers what the network said early; the second term holds it
-    there. An example is held for mislabelled when argmax t_i is not its label.
+    t (N x K floats, 4 N K bytes) remembers the network's early predictions; the second term keeps
+    the network close to them. The judgement: argmax t_i is not the label.
     """
 
     beta: float = 0.7

@@ -13,16 +13,16 @@ from oddly.errors import InputError
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
-SMALLEST = 1e-7  # a probability of 0 has no gradient of its power
-LEARNT = 0.1  # a class of which a smaller share is believed has not been learnt yet
+SMALLEST = 1e-7  # lower bound on p_y: the gradient of p^q is infinite at 0
+LEARNT = 0.1  # a class is not learnt yet if a smaller share of it is believed
 
 
 @dataclass
 class GCE(Method):
     """L_q = (1 - p_y^q) / q: cross-entropy as q → 0, absolute error at q = 1.
 
-    Its gradient is cross-entropy's times p_y^q, so that what the network does not believe hardly
-    counts. The judgement is ours: at the end, an example of p_y ≤ `cut` is held for mislabelled.
+    Its gradient is cross-entropy's times p_y^q, so labels that the network does not believe hardly
+    count. The judgement is ours: p_y ≤ `cut` at the end.
     """
 
     q: float = 0.7
@@ -62,9 +62,9 @@ class GCE(Method):
 class TruncatedGCE(GCE):
     """w_i (L_q(p_y) - L_q(k)), w_i = 1 where p_y > k in a sweep of the present network, else 0.
 
-    All w_i are 1 until a third of the epochs. Departures: the sweeps use the present network, not
-    the best so far, which would have to be chosen on a test set; and a class that the network does
-    not know yet keeps its weights, or it would never come to know it.
+    All w_i are 1 for the first third of the epochs. Departures: the sweeps use the current network,
+    not the best one so far, which would have to be chosen on a test set; and a class that the
+    network has not learnt yet keeps its weights, or it would never be learnt.
     """
 
     start: int | None = None

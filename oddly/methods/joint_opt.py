@@ -20,10 +20,10 @@ FLOOR = 1e-12
 class JointOpt(Method):
     """KL(s ‖ p) + α L_p + β L_e;  L_p = -Σ_k π_k log mean p_k,  L_e = -mean_i Σ_k p_ik log p_ik.
 
-    Step 1, at a constant large rate: from `start` on the labels s are the average of what the
-    network said in recent epochs. Step 2: a new network on those labels alone. Two tables of N x K
+    Step 1, at a constant large rate: from `start` on, the labels s are the average of the network's
+    recent predictions. Step 2: a new network trains on those labels only. Two tables of N x K
     floats. Departures: an exponential average over about `window` epochs instead of ten stored
-    ones, and π is the given labels' own share of each class (uniform on balanced data).
+    ones, and π is the share of each class among the given labels (uniform on balanced data).
     The judgement: s names another class.
     """
 
@@ -53,7 +53,7 @@ class JointOpt(Method):
         self.labels = context.table(classes)
         self.labels.scatter_(1, context.given_labels[:, None], 1.0)
         self.average = context.table(classes)
-        self.weight = 0.0  # what the averages' weights sum to
+        self.weight = 0.0  # the sum of the average's weights
         self.second = False
         self.prior = F.normalize(self.labels.sum(0), p=1, dim=0)
 
@@ -80,7 +80,7 @@ class JointOpt(Method):
             self.labels = self.mean_outputs()
 
     def mean_outputs(self) -> Tensor:
-        """The average so far, which began at 0, brought back to rows that sum to 1."""
+        """The average so far; it started at 0, so it is normalised to rows that sum to 1."""
         return self.average / self.weight
 
     def end_stage(self, context: Context) -> None:

@@ -1,4 +1,4 @@
-"""What methods other than ODD say about each example: a verdict without a counterfactual."""
+"""The result of methods other than ODD: a verdict without a counterfactual."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor
 
 @dataclass(frozen=True, repr=False)
 class Judgement:
-    """Which examples a method holds for mislabelled; tensors are on the CPU."""
+    """Which examples a method judges mislabelled; tensors are on the CPU."""
 
     keep: Tensor  # (N,) bool
     scores: Tensor  # (N,) larger = more suspicious
     threshold: float | None
-    """Scores from here on are held for mislabelled; None where one number does not say it."""
+    """Examples with this score or more are judged mislabelled; None if it is not that simple."""
     epoch: int
-    """Finished epochs when it was made."""
+    """Number of finished epochs when it was made."""
     rule: str
     """What makes an example suspicious, in a few words."""
 
@@ -26,23 +26,23 @@ class Judgement:
 
     @classmethod
     def by_threshold(cls, scores: Tensor, threshold: float, epoch: int, rule: str) -> Judgement:
-        """Hold every score from `threshold` on for mislabelled."""
+        """Judge examples with a score of `threshold` or more mislabelled."""
         return cls.by_mask(scores < threshold, scores, epoch, rule, threshold)
 
     @classmethod
     def by_mask(
         cls, keep: Tensor, scores: Tensor, epoch: int, rule: str, threshold: float | None = None
     ) -> Judgement:
-        """As the mask says; one that would leave nothing says nothing, and everything stays."""
+        """Keep the examples of the mask; if it is empty, it says nothing, so keep all of them."""
         if not bool(keep.any()):
             keep, rule = ~keep, f"{rule}; it would remove everything, so nothing is removed"
         return cls(keep.detach().cpu(), scores.detach().float().cpu(), threshold, epoch, rule)
 
     @classmethod
     def from_table(cls, table: Tensor, labels: Tensor, epoch: int, rule: str) -> Judgement:
-        """Hold an example for mislabelled when its row of (N, K) names another class.
+        """Judge an example mislabelled if another class has the largest entry in its row (N, K).
 
-        Its score is by how much: the largest other entry less that of its label.
+        The score is the largest other entry less that of the label.
         """
         own = table.gather(1, labels[:, None]).squeeze(1)
         others = table.scatter(1, labels[:, None], -torch.inf).amax(1)

@@ -68,7 +68,7 @@ class LCCN(Method):
         return StepOutput(F.cross_entropy(logits, drawn), logits)
 
     def draw(self, p: Tensor, batch: Batch) -> Tensor:
-        """New latent labels of a batch, the counts kept in step with them."""
+        """Draw new latent labels for a batch and update the counts."""
         belief = posterior(p, self.matrix, batch.labels)
         drawn = torch.multinomial(belief.clamp_min(1e-12), 1).squeeze(1)
         self.beliefs[batch.index] = belief.gather(1, batch.labels[:, None]).squeeze(1)

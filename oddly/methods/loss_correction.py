@@ -22,9 +22,9 @@ LARGEST_CONDITION = 1e4
 class LossCorrection(Method):
     """Forward: -log Σ_i p_i T_iy. Backward: Σ_j (T⁻¹)_yj (-log p_j). T_ij = P(given j | true i).
 
-    A first stage of plain training estimates T, a second begins afresh with the corrected loss.
-    Departure: the first stage is cut short, since a network that has memorised its labels says
-    that there is no noise. The judgement: argmax_i p_i T_iy, at the end, is not the label.
+    A first stage of plain training estimates T; a second stage starts over with the corrected loss.
+    Departure: the first stage is cut short, because a network that has memorised its labels would
+    find no noise. The judgement: argmax_i p_i T_iy, at the end, is not the label.
     """
 
     direction: str = "forward"
@@ -84,7 +84,7 @@ class LossCorrection(Method):
     def correct(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The corrected loss of each example."""
         if self.direction == "backward":
-            # inv itself would wait for the GPU every step, to say what `set_matrix` has seen to.
+            # `inv` would wait for the GPU in every step to check what `set_matrix` has checked.
             inverse: Tensor = torch.linalg.inv_ex(self.matrix.float()).inverse
             return -(inverse[labels] * F.log_softmax(logits, 1)).sum(1)
         column = self.matrix.T[labels].clamp_min(1e-12)  # (B, K): T_iy

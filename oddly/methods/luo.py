@@ -19,13 +19,13 @@ class Luo(Method):
     """L = mean_i CE(f(x_i), y_i) + λ mean_i ½ ‖p(x_i) - p(x_i')‖², x and x' two augmentations.
 
     The second term is an unbiased estimate of the output's variance, to first order a penalty on
-    the Jacobian's norm; it uses no label. The paper's settings and code could not be had: λ and
-    its rise are ours. It rises late, when memorising begins: early, it only slows learning.
+    the norm of the Jacobian; it uses no label. We do not have the paper's settings and code, so λ
+    and its rise are ours. λ rises late, when memorising begins; early on, it only slows learning.
     Cross-entropy is averaged over both views.
     """
 
     penalty: float = 100.0
-    """λ once it has risen; a default to tune (docs/compare.md says how it was)."""
+    """λ after its rise; tune it (docs/compare.md says how the default was chosen)."""
     ramp: float = 0.7
     """Share of the epochs over which λ rises from near 0, as exp(-5 (1 - t)²)."""
 

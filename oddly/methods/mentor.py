@@ -1,4 +1,4 @@
-"""MentorNet's mentor: a tiny network that weighs an example by its loss, and how it is taught."""
+"""MentorNet's mentor: a tiny network that weights examples by their loss, and its training."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Mentor(nn.Module):
         super().__init__()
         self.read = nn.LSTM(1, 1, bidirectional=True, batch_first=True)
         self.labels = nn.Embedding(num_classes, LABEL_SIZE)
-        # From 0: a class of which nothing was learnt is weighed like the others.
+        # Starts at 0, so that a class about which nothing was learnt is weighted like the others.
         nn.init.zeros_(self.labels.weight)
         self.register_buffer("percents", torch.randn(100, EPOCH_SIZE))  # not trained
         self.hidden = nn.Linear(2 + LABEL_SIZE + EPOCH_SIZE, HIDDEN)
@@ -45,7 +45,7 @@ def teach(
     rate: float,
     generator: torch.Generator,
 ) -> None:
-    """Fit v to v* = 1[the label is right] by Adam; tensors are (T,), an entry for each sighting."""
+    """Fit v to v* = 1[the label is right] with Adam; tensors are (T,), one entry per sighting."""
     optimizer = torch.optim.Adam(mentor.parameters(), rate)
     for _ in range(steps):
         chosen = torch.randint(len(losses), (BATCH,), generator=generator).to(losses.device)
@@ -60,7 +60,7 @@ def teach(
 def plant_wrong(
     true: Tensor, given: Tensor, least: float, num_classes: int, generator: torch.Generator
 ) -> Tensor:
-    """The given labels, with random wrong ones planted until a share `least` is wrong."""
+    """The given labels, with random wrong ones added until a share `least` is wrong."""
     right = (given == true).nonzero().flatten().cpu()
     wrong = len(given) - len(right)
     missing = max(0, round(least * len(given)) - wrong)

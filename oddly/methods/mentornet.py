@@ -21,21 +21,21 @@ BURN_IN, LATE = 0.18, 0.90  # shares of training where the curriculum changes
 class MentorNet(Method):
     """L = mean_i v_i CE_i, v_i from d_i = CE_i - m, m a moving percentile of the batch's losses.
 
-    Up to 18 % of training v = 1; up to 90 % v = 1[d ≤ 0]; then v = clip(1 - d/γ, 0, 1). Of each
-    batch some v are set to 0 at random. This is what the paper's mentor is taught ("PD"), without
-    the mentor; `mentornet_dd` has one. Weight decay is not scaled by mean v. The judgement, ours:
-    a mean v of at most ½ since the burn-in.
+    Up to 18 % of training v = 1; up to 90 % v = 1[d ≤ 0]; then v = clip(1 - d/γ, 0, 1). In each
+    batch, some v are set to 0 at random. This is the rule that the paper's mentor learns ("PD"),
+    without the mentor; `mentornet_dd` has one. Weight decay is not scaled by mean v. The judgement
+    is ours: a mean v of at most ½ since the burn-in.
     """
 
     percentile: float = 70.0
-    """Of the losses, 0-100: examples above it lose their weight."""
+    """Percentile of the losses, 0-100; examples above it lose their weight."""
     decay: float = 0.5
-    """Of the moving percentile."""
+    """Decay of the moving percentile."""
     gamma: float = 1.0
     """How fast late weights fall with the loss."""
 
     dropped: ClassVar[Sequence[tuple[float, float]]] = ((0.17, 0.5), (1.0, 0.05))
-    """Until which share of training, what share of a batch loses its weight at random."""
+    """Pairs: until this share of training, this share of a batch loses its weight at random."""
     state: ClassVar[Sequence[str]] = ("moving", "sums", "seen")
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class MentorNet(Method):
         return StepOutput((self.drop(weights) * losses).mean(), logits)
 
     def weigh(self, losses: Tensor, labels: Tensor) -> Tensor:
-        """v (B,) at this point of training; moves the percentile on."""
+        """v (B,) at this point of training; also updates the moving percentile."""
         present = torch.quantile(losses, self.percentile / 100)
         self.moving = torch.lerp(present, self.moving, self.decay)
         if self.progress <= BURN_IN:
@@ -76,7 +76,7 @@ class MentorNet(Method):
         return (1 - above / self.gamma).clamp(0, 1)
 
     def drop(self, weights: Tensor) -> Tensor:
-        """Some weights set to 0, whichever examples they belong to."""
+        """The weights with some of them set to 0 at random."""
         rate = next((rate for until, rate in self.dropped if self.progress < until), 0.0)
         kept = int(len(weights) * (1 - rate)) or len(weights)
         chosen = torch.randperm(len(weights))[:kept].to(weights.device, non_blocking=True)

@@ -19,23 +19,23 @@ from oddly.methods.mentornet import BURN_IN, MentorNet
 
 @dataclass
 class LearntMentorNet(MentorNet):
-    """v = mentor(CE, CE - m, label, epoch), which was taught v* = 1[the label is right] ("DD").
+    """v = mentor(CE, CE - m, label, epoch), trained on v* = 1[the label is right] ("DD").
 
-    In a first stage of plain training the trusted examples join the batches under the labels that
-    the data gave them, each as often as any other example. What is seen of them teaches the mentor,
-    which then weighs the examples of a new network. After the burn-in it is told the epoch of the
-    burn-in for ever, as in the authors' code. Departures: the authors teach it on a tenth of the
-    data with known noise, in 30,000 steps of 32, and always name class 0; the first stage is ours.
-    Where nearly all trusted labels are right, as in a list that a user vouches for, random wrong
-    ones are planted among them: a mentor that has seen no wrong label cannot know one.
+    In a first stage of plain training, the trusted examples join the batches with their given
+    labels, each as often as any other example. Their losses train the mentor, which then weights
+    the examples of a new network. After the burn-in, the mentor's epoch input stays at the end of
+    the burn-in, as in the authors' code. Departures: the authors train it on a tenth of the data
+    with known noise, in 30,000 steps of 32, and always pass class 0; the first stage is ours. If
+    nearly all trusted labels are right, as in a list that a user trusts, random wrong ones are
+    planted among them, because a mentor that has seen no wrong label cannot recognise one.
     """
 
     first_share: float = 0.25
     """Length of the first stage, as a share of the epochs."""
     least_wrong: float = 0.2
-    """Share of the trusted examples to show under a wrong label; what the data lack is planted."""
+    """Share of the trusted examples with a wrong label; if there are fewer, some are planted."""
     steps: int = 500
-    """Of teaching the mentor."""
+    """Training steps of the mentor."""
     rate: float = 0.01
     """Learning rate of the mentor."""
 
@@ -51,7 +51,7 @@ class LearntMentorNet(MentorNet):
 
     def stages(self, epochs: int) -> Sequence[Stage]:
         first = max(1, round(self.first_share * epochs))
-        # At a constant rate, as nearly in the early second stage, where the mentor is first asked.
+        # At a constant rate, much as early in the second stage, where the mentor is first used.
         watched = Stage("watched", first, schedule="constant", passes=1.1)
         return (watched, Stage("weighted", epochs, fresh=True))
 
@@ -75,7 +75,7 @@ class LearntMentorNet(MentorNet):
         self.progress = context.stage_epoch / length
 
     def percent(self, progress: float) -> int:
-        """What the mentor is told of the epoch."""
+        """The mentor's epoch input."""
         return int(100 * min(progress, BURN_IN))
 
     def loss(self, model: nn.Module, batch: Batch) -> StepOutput:

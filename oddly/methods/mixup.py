@@ -58,9 +58,10 @@ class Mixup(Method):
 
 
 def paste(images: Tensor, others: Tensor, share: float) -> tuple[Tensor, float]:
-    """Images with one rectangle, of the images' shape, out of the others; the share left of them.
+    """Paste a rectangle of the others into the images; also returns the share of the images left.
 
-    Its centre is any pixel: what lies outside is lost, and `share` is what really stays.
+    The rectangle has the images' aspect ratio and is centred on any pixel. What lies outside is
+    cut off, so the share left can be larger than `share`.
     """
     height, width = images.shape[2:]
     side = (1 - share) ** 0.5
@@ -72,6 +73,6 @@ def paste(images: Tensor, others: Tensor, share: float) -> tuple[Tensor, float]:
 
 
 def _span(length: int, side: float) -> tuple[int, int]:
-    """Where a piece of `side` x `length` begins and ends about a random pixel."""
+    """Start and end of a span of `side` x `length` around a random pixel."""
     centre, half = int(torch.randint(length, ())), round(length * side) // 2
     return max(centre - half, 0), min(centre + half, length)

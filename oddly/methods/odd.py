@@ -87,9 +87,9 @@ class ODD(Method):
             strict=self.strict,
             sampler=context.sampler,
         )
-        self.denoiser.warns = False  # the loop prints the sentence
+        self.denoiser.warns = False  # the engine's loop reports the cautions
         if self.denoiser.rule.counterfactual == "weights":
-            find_head(context.model, context.num_classes, self.head)  # now rather than at E
+            find_head(context.model, context.num_classes, self.head)  # fail now rather than at E
         self.given_labels = context.given_labels
         self.planted: Tensor | None = None
         self.before.setup(context)
@@ -107,7 +107,7 @@ class ODD(Method):
     def begin_epoch(self, context: Context) -> None:
         self.planted = None
         if self.denoiser.sentinels and self.denoiser.verdict is None:
-            # Of all examples at once: a step then only looks its labels up.
+            # For all examples at once, so that a step only has to look up its labels.
             index = torch.arange(len(self.given_labels), device=self.given_labels.device)
             self.planted = self.denoiser.plant(index, self.given_labels)
         self.active.begin_epoch(context)
@@ -132,14 +132,14 @@ class ODD(Method):
             self.leave_copies(context)
 
     def spare(self, decided: Tensor, context: Context) -> None:
-        """What a person decided stays, whatever its score: in the verdict and in training."""
+        """Keep the labels that a person confirmed, whatever their score."""
         assert self.denoiser.verdict
         keep = self.denoiser.verdict.keep | decided.cpu()
         self.denoiser.verdict = replace(self.denoiser.verdict, keep=keep)
         context.sampler.set_keep(keep)
 
     def leave_copies(self, context: Context) -> None:
-        """Train on no picture under two labels: what is suggested would lean to the wrong one."""
+        """Do not train on copies that lose: suggestions would lean towards their wrong label."""
         if context.pictures is None or self.denoiser.verdict is None:
             return
         before, classes = self.denoiser.verdict.keep, self.denoiser.verdict.labels.long() + 1
@@ -147,8 +147,8 @@ class ODD(Method):
         left = ~outvoted(context.pictures.cpu(), classes, before, decided)
         keep = before & left
         stay = torch.bincount(classes[keep], minlength=int(classes.max()) + 1)
-        keep |= before & (stay == 0)[classes]  # a class of nothing else is better than none
-        if 2 * int(keep.count_nonzero()) > int(before.count_nonzero()):  # else too few would stay
+        keep |= before & (stay == 0)[classes]  # but do not empty a class
+        if 2 * int(keep.count_nonzero()) > int(before.count_nonzero()):  # else too few are left
             context.sampler.set_keep(keep)
 
     def further_rounds(self, context: Context) -> set[int]:
@@ -160,14 +160,14 @@ class ODD(Method):
         return {first + round(k * (last - first) / gaps) for k in range(1, self.rounds)} - {first}
 
     def look_again(self, context: Context) -> None:
-        """One sweep over what was removed; what the network rather agrees with comes back."""
+        """Sweep over the removed examples; keep those again whose label the network agrees with."""
         assert self.denoiser.verdict
         removed = self.denoiser.verdict.removed
         if not len(removed):
             return
         with self.denoiser.stopwatch(context.device):
             found = context.probabilities(context.model, removed)
-        # Logarithms of probabilities lie as far apart as the logits did.
+        # Log-probabilities differ from the logits only by a constant per example.
         self.denoiser.reconsider(removed, found.clamp(min=1e-12).log())
 
     @property

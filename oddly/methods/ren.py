@@ -20,15 +20,15 @@ from oddly.methods.judgement import Judgement
 class Ren(Method):
     """w_i ∝ max(0, ⟨∇ CE_i(θ), ∇ L_C(θ)⟩), L = Σ_i w_i CE_i, L_C the loss of a trusted batch.
 
-    The paper differentiates the trusted loss after one virtual step by the weights of that step,
-    at weights 0. There the step goes nowhere, so the derivative is that dot product, and one
-    forward-mode pass along ∇ L_C yields it for the whole batch: no second-order graph. Trusted and
-    other examples go through batch normalisation apart. The judgement is ours: a weight averaged
-    over the epochs below half the mean.
+    The paper takes one virtual step and differentiates the trusted loss after it by the example
+    weights, at weights 0. There the step has length 0, so the derivative is that dot product, and
+    one forward-mode pass along ∇ L_C yields it for the whole batch, without a second-order graph.
+    Trusted and other examples pass through batch normalisation separately. The judgement is ours:
+    a weight, averaged over the epochs, of at most half the mean.
     """
 
     momentum: float = 0.9
-    """Of the average of an example's weights over the epochs, for the judgement alone."""
+    """Momentum of an example's average weight; for the judgement only."""
 
     needs_trusted_labels: ClassVar[bool] = True
     passes: ClassVar[float] = 3.0
@@ -48,9 +48,9 @@ class Ren(Method):
         return StepOutput((weights * losses).sum(), logits)
 
     def weigh(self, model: nn.Module, batch: Batch) -> Tensor:
-        """w (B,), which sum to 1, or all 0 where no example's gradient helps the trusted ones."""
+        """w (B,), which sums to 1; all 0 if no example's gradient helps the trusted ones."""
         trusted = self.trusted.draw(len(batch.labels))
-        # In fp32: autocast would give the weights' slopes and the inputs unlike types.
+        # In fp32: under autocast, the tangents of the weights and the inputs would differ in type.
         with torch.autocast(batch.inputs.device.type, enabled=False):
             useful = self.agreement(model, batch, trusted).clamp_min(0)
         total = useful.sum()
@@ -59,7 +59,7 @@ class Ren(Method):
     def agreement(self, model: nn.Module, batch: Batch, trusted: Batch) -> Tensor:
         """⟨∇ CE_i, ∇ L_C⟩ of each example (B,), by one pass in forward mode."""
         weights = dict(model.named_parameters())
-        # Neither pass may move batch normalisation's averages: the training pass does.
+        # Copies, because only the training pass may update the averages of batch normalisation.
         kept = {name: buffer.clone() for name, buffer in model.named_buffers()}
         loss = F.cross_entropy(functional_call(model, kept, trusted.inputs), trusted.labels)
         direction = torch.autograd.grad(loss, list(weights.values()))
@@ -72,7 +72,7 @@ class Ren(Method):
         values = {name: weight.detach() for name, weight in weights.items()}
         along = dict(zip(weights, direction, strict=True))
         with warnings.catch_warnings(), torch.no_grad():
-            for category in (FutureWarning, DeprecationWarning):  # torch's own, the first time
+            for category in (FutureWarning, DeprecationWarning):  # torch's own, at the first call
                 warnings.simplefilter("ignore", category)
             slopes: Tensor = jvp(losses, (values,), (along,))[1]
         return slopes.float()

@@ -13,19 +13,19 @@ from torch.nn import functional as F
 from oddly.methods.base import Batch, Context, Method, StepOutput
 from oddly.methods.judgement import Judgement
 
-SPREAD = 1e-8  # of the first values
+SPREAD = 1e-8  # standard deviation of the initial values
 FLOOR = 1e-4
-EPOCHS, BATCH = 300, 128  # of the authors' runs
+EPOCHS, BATCH = 300, 128  # the authors' runs
 
 
 @dataclass
 class SOP(Method):
     """-log q_y + mean_i ‖onehot(argmax z) + U - V - e_y‖²,  q = normalise(p + U - stopgrad(V)).
 
-    U = clamp(u_i², 0, 1) e_y and V = clamp(v_i², 0, 1) (1 - e_y) take up what is wrong in a label:
-    N (K + 1) floats, trained by plain SGD with rates of their own. Departure: from 1e-8 they grow
-    by a factor in every epoch, so the rates are scaled by epochs and batch size for short runs to
-    get as far. The judgement, ours: u² ≥ ½.
+    U = clamp(u_i², 0, 1) e_y and V = clamp(v_i², 0, 1) (1 - e_y) absorb the error in a label:
+    N (K + 1) floats, trained by plain SGD with their own rates. Departure: u and v start at 1e-8
+    and grow by a factor in every epoch, so the rates are scaled by epochs and batch size, for short
+    runs to get as far. The judgement is ours: u² ≥ ½.
     """
 
     rate_u: float = 1.0

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-PERCENTILE = 97.0  # anchors are sought below it: the most confident of all may be outliers
-OUTLIERS = 30.0  # per cent of a class's share, what that leaves out of 10 classes; of 100 it is all
+PERCENTILE = 97.0  # anchors are sought below it: the most confident examples may be outliers
+OUTLIERS = 30.0  # with more classes than 10: per cent of a class's share left out, as by 97 of 10
 
 
 def from_anchors(probabilities: Tensor, percentile: float | None = None) -> Tensor:
-    """Patrini's: row i is what the network says of the example most like class i.
+    """Patrini's estimate: row i is the network's prediction for the example most like class i.
 
-    Values from the percentile on are left out (100: none are; the authors: 97, and 100 where there
-    are 100 classes), on a copy: the authors' code zeroes the matrix that it goes on to read.
+    Values from the percentile on are left out (100: none; the authors: 97, and 100 with 100
+    classes). This works on a copy, while the authors' code zeroes the matrix that it then reads.
     """
     scores = probabilities.clone()
     if percentile is None:
@@ -29,14 +29,14 @@ def from_anchors(probabilities: Tensor, percentile: float | None = None) -> Tens
 
 
 def from_labels(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """T_ij ∝ Σ over examples given label j of p_i: every example counts, not K anchors."""
+    """T_ij ∝ sum of p_i over the examples with given label j: all examples count, not K anchors."""
     classes = probabilities.shape[1]
     given = F.one_hot(labels, classes).to(probabilities.dtype)
     return F.normalize(probabilities.T @ given + 1e-6, p=1, dim=1)
 
 
 def from_trusted(true_labels: Tensor, given_labels: Tensor, num_classes: int) -> Tensor:
-    """Counted, with one observation spread over each row, that no entry be 0."""
+    """Counted from trusted labels; one observation is spread over each row to avoid zeros."""
     counts = torch.full((num_classes, num_classes), 1 / num_classes, device=true_labels.device)
     ones = torch.ones(len(true_labels), device=true_labels.device)
     counts.index_put_((true_labels, given_labels), ones, accumulate=True)
