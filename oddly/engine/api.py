@@ -72,7 +72,7 @@ def check_resume(out: str | Path | None, overwrite: bool) -> Path:
 
 
 def check_outside(folder: Path, data: str) -> None:
-    """Refuse to write into a folder of images: whoever reads it next would find a class more."""
+    """Refuse to write into a folder of images: it would look like one more class."""
     root = os.path.expanduser(data)
     if data in DATASETS or not os.path.isdir(root):
         return
@@ -83,7 +83,7 @@ def check_outside(folder: Path, data: str) -> None:
 
 
 def choose_folder(config: RunConfig, out: str | Path | None) -> Path:
-    """The folder asked for, or one named after data, method and settings."""
+    """The folder `out`, or one named after data, method and settings."""
     if out is not None:
         return Path(out)
     told = {**config.to_dict(), "data": locate(config.data)}

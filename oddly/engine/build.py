@@ -31,8 +31,8 @@ from oddly.models import build_model, check_known
 from oddly.models.backbone import load_backbone, load_fine_tuned, pixel_statistics
 from oddly.models.weights import load_weights
 
-TEST_BATCH = 500  # without gradients more fits; CIFAR then has no rest of another shape
-NEW_MODEL_SEEDS = 7_919  # apart: the first weights of further networks
+TEST_BATCH = 500  # larger than in training, without gradients; divides CIFAR's 10,000 test images
+NEW_MODEL_SEEDS = 7_919  # distance between the seeds of a run's networks
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Parts:
 
     @property
     def stage_config(self) -> RunConfig:
-        """The run's settings as they are in its present stage."""
+        """The run's settings as they are in its current stage."""
         config, stage = self.config, self.context.stage
         assert config.learning_rate is not None
         return replace(
@@ -111,7 +111,7 @@ def build(
 
 
 def check_early(config: RunConfig) -> None:
-    """Tell at once what need not wait until every image is read."""
+    """Raise errors that can be found without reading the images."""
     if config.model:
         check_known(config.model)
     if config.labels:
@@ -119,7 +119,7 @@ def check_early(config: RunConfig) -> None:
 
 
 def fill_in(config: RunConfig, data: LabelledData, method: Method) -> RunConfig:
-    """The config with nothing left open: as suits the data, and the method's own defaults."""
+    """The config with every default filled in, from the data and from the method."""
     if config.fine_tune:
         config = replace(config, model=config.backbone)
     settings = read_settings(config.method, method)
@@ -127,14 +127,17 @@ def fill_in(config: RunConfig, data: LabelledData, method: Method) -> RunConfig:
 
 
 def method_settings(config: RunConfig) -> Mapping[str, Any]:
-    """What the method is told; on frozen features the final layer says nothing of random labels."""
+    """The method's settings; on frozen features, the default counterfactual is always sentinels.
+
+    The final layer alone, trained on such features, says nothing about random labels.
+    """
     if config.frozen and "counterfactual" in settings_of(config.method):
         return {"counterfactual": "sentinels", **config.settings}
     return config.settings
 
 
 def data_options(config: RunConfig, progress: Progress | None = None) -> DataOptions:
-    """What the config tells a loader."""
+    """The loader's options in the config."""
     return DataOptions(
         data_dir=Path(config.data_dir) if config.data_dir else None,
         image_size=config.image_size,
@@ -153,7 +156,7 @@ def prepare_data(
     progress: Progress | None = None,
     device: torch.device | None = None,
 ) -> LabelledData:
-    """The data under the labels that training will see: replaced, then corrupted, as asked."""
+    """The data with the labels to train on: replaced by `labels`, then corrupted by `noise`."""
     if data is None:
         data = load_data(config.data, data_options(config, progress))
     else:
@@ -166,7 +169,7 @@ def prepare_data(
     data = choose_augment(data, config)
     if config.labels:
         data = replace_labels(data, Path(config.labels))
-    data = hold_out_test(data, config)  # before noise: what is tested on stays as it was given
+    data = hold_out_test(data, config)  # before adding noise, which is for training labels only
     if config.noise:
         generator = torch.Generator().manual_seed(config.noise_seed)
         data = add_noise(data, config.noise_kind, config.noise, generator)
@@ -176,7 +179,7 @@ def prepare_data(
 def embed(
     config: RunConfig, data: LabelledData, device: torch.device, progress: Progress | None = None
 ) -> LabelledData:
-    """The data with a frozen backbone's features for images."""
+    """The data with features of a frozen backbone instead of images."""
     size, skip = config.image_size, config.skip_unreadable
     return embed_data(data, frozen_backbone(config), size, device, skip, progress)
 
@@ -193,7 +196,7 @@ def build_network(
     extra_outputs: int = 0,
     number: int = 0,
 ) -> nn.Module:
-    """A network with new weights; the run's `number`-th."""
+    """The `number`-th network of the run, with new weights."""
     assert config.model is not None
     channels, size, _ = data.image_shape
     torch.manual_seed(config.init_seed + NEW_MODEL_SEEDS * number)
@@ -209,14 +212,14 @@ def build_network(
 
 
 class NetworkMaker:
-    """Makes the second, third … network of a run; each with first weights of its own."""
+    """Makes further networks for a run, each with its own initial weights."""
 
     def __init__(self, config: RunConfig, data: LabelledData, device: torch.device) -> None:
         self.config, self.data, self.device, self.made = config, data, device, 0
 
     def __call__(self) -> nn.Module:
         self.made += 1
-        # Counted from 100 on: stages that begin afresh take the numbers below.
+        # Counted from 100, because stages with fresh weights use the numbers below.
         return build_network(self.config, self.data, self.device, number=99 + self.made)
 
 
@@ -240,7 +243,7 @@ def build_context(
 def lend_tools(
     context: Context, feed: Feed, tables: TableMaker, networks: NetworkMaker, bf16: bool
 ) -> None:
-    """What a method may ask the engine for."""
+    """Give the context the functions that a method may call."""
     classes = context.num_classes
     context.given_labels = feed.labels
     context.probabilities = partial(
@@ -253,7 +256,7 @@ def lend_tools(
 def build_feeds(
     config: RunConfig, data: LabelledData, device: torch.device
 ) -> tuple[Feed, Feed | None]:
-    """One for training, one for testing where there is a test set."""
+    """A feed for training, and one for testing if there is a test set."""
     assert config.batch_size
     train = make_feed(data, data.train, config.batch_size, device, config.workers)
     if not data.test:
@@ -265,9 +268,9 @@ def build_feeds(
 def build_optimizer(
     config: RunConfig, model: nn.Module, method: Method, device: torch.device
 ) -> torch.optim.Optimizer:
-    """SGD over the network and whatever further parameters the method has."""
+    """SGD over the network and the method's extra parameters."""
     groups = [{"params": model.parameters()}, *method.parameter_groups()]
-    # Remembered beside `lr`, which the schedule overwrites in the other groups.
+    # The schedule overwrites `lr` in each step, except where a group has its `own_lr`.
     groups = [group | {"own_lr": group["lr"]} if "lr" in group else group for group in groups]
     return torch.optim.SGD(
         groups,
@@ -280,7 +283,7 @@ def build_optimizer(
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` takes the best there is; a device by name must exist."""
+    """The device of this name, which must be available; `auto` is the best one available."""
     there = {
         "cuda": torch.cuda.is_available(),
         "mps": torch.backends.mps.is_available(),

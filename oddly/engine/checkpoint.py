@@ -17,11 +17,11 @@ from oddly.records import Run, RunWriter, replacing
 
 NAME = "checkpoint.pt"
 SECONDS_BETWEEN = 60.0
-QUICK = 0.6  # seconds that saving may take so often: 1 % of the time
+QUICK = 0.6  # if saving takes longer (1 % of the time), it is done less often
 
 
 class CannotGoOn(InputError):
-    """A run whose saved state is of no use."""
+    """The saved state of a run cannot be used."""
 
     def __init__(self, folder: Path, why: str) -> None:
         super().__init__(f"{why}; start over with --overwrite")
@@ -29,7 +29,7 @@ class CannotGoOn(InputError):
 
 
 class Checkpointer:
-    """One file, replaced at most once a minute, unless told that this epoch matters.
+    """Saves one file, at most once a minute unless it is urgent.
 
     A network that takes long to save (WRN-28-10: 300 MB) is saved less often.
     """
@@ -44,10 +44,10 @@ class Checkpointer:
         return urgent or time.monotonic() - self._last >= between
 
     def save(self, state: dict[str, Any], milestone: int | None = None) -> None:
-        """The old checkpoint stays until the new one is whole; a milestone gets a file to keep."""
+        """Replace the checkpoint once the new one is complete; a milestone gets its own file."""
         begun = time.monotonic()
         content = io.BytesIO()
-        torch.save(state, content)  # straight into the file it would hide that a disk is full
+        torch.save(state, content)  # not into the file: torch would not say that a disk is full
         path = self.path if milestone is None else milestone_path(self.path.parent, milestone)
         with replacing(path) as file:
             file.write(content.getbuffer())
@@ -56,21 +56,21 @@ class Checkpointer:
             self._took = self._last - begun
 
     def remove(self) -> None:
-        """A finished run needs none."""
+        """Remove the checkpoint, which a finished run does not need."""
         self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Fork:
-    """A run that takes over the first epochs of another, its trunk.
+    """The start of a run that takes over the first epochs of another run, its trunk.
 
-    Both must agree on everything up to there. The trunk's method must keep what the fork's needs:
-    an `odd` that prunes late does so for one that prunes earlier.
+    Both must have the same settings up to there. The trunk's method must store the state that the
+    fork's method needs: an `odd` that prunes late does, for an `odd` that prunes earlier.
     """
 
     trunk: Path
     epoch: int
-    """Finished epochs taken over; the trunk kept this milestone."""
+    """Number of epochs to take over; the trunk must have this milestone."""
 
     def load(self) -> dict[str, Any]:
         state = load_checkpoint(self.trunk, milestone_path(self.trunk, self.epoch).name)
@@ -79,7 +79,7 @@ class Fork:
         return state
 
     def copy_metrics(self, writer: RunWriter) -> None:
-        """The fork's curve begins with the trunk's."""
+        """Start the fork's metrics with the trunk's."""
         there = len(Run(writer.path).metrics)
         for row in Run(self.trunk).metrics[there : self.epoch]:
             writer.append_metrics(row)
@@ -90,25 +90,25 @@ def milestone_path(folder: Path, epoch: int) -> Path:
 
 
 def clear_milestones(folder: Path) -> None:
-    """Remove those of a run that is being replaced."""
+    """Remove the milestones of a run that is being replaced."""
     for file in folder.glob(milestone_path(folder, 0).name.replace("0000", "*")):
         file.unlink()
 
 
 def load_checkpoint(folder: Path, name: str = NAME) -> dict[str, Any] | None:
-    """The saved state, or None when the run stopped before its first checkpoint."""
+    """The saved state, or None if the run stopped before its first checkpoint."""
     path = folder / name
     if not path.exists():
         return None
     try:
         return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # torch raises many kinds for a damaged file
-        said = first_line(error).partition(". ")[0]  # what follows is advice to programmers
+        said = first_line(error).partition(". ")[0]  # the rest is advice for programmers
         raise CannotGoOn(folder, f"{path} cannot be read ({said})") from None
 
 
 def fingerprint(data: LabelledData) -> str:
-    """What a run trains on, in a few letters: which examples under which given labels."""
+    """A hash of what a run trains on: the examples and their given labels."""
     digest = hashlib.sha256(data.train.labels.cpu().numpy().tobytes())
     for identity in data.train.ids:
         digest.update(identity.encode("utf-8", "backslashreplace") + b"\n")

@@ -1,4 +1,4 @@
-"""Everything a run can be told; saved as the run's config.json."""
+"""All settings of a run; saved as the run's config.json."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class RunConfig:
         return bool(self.backbone) and not self.fine_tune
 
     def with_recipe(self, recipe: Recipe) -> RunConfig:
-        """The same run with every `None` that the data's recipe answers filled in."""
+        """The same run with `None` replaced by the values of the data's recipe."""
         gaps = {k: v for k, v in asdict(recipe).items() if getattr(self, k) is None}
         return replace(self, **gaps)
 
@@ -145,7 +145,7 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunConfig:
-        """From config.json, leaving aside what is not a setting (its format number)."""
+        """From config.json; entries that are not settings (the format number) are ignored."""
         known = {f.name for f in fields(cls)}
         return cls(**{k: v for k, v in values.items() if k in known})
 
@@ -153,7 +153,7 @@ class RunConfig:
     def from_options(cls, data: str, options: Mapping[str, Any]) -> RunConfig:
         """From keyword options: a field's name sets it, any other is a setting of the method.
 
-        `seed` sets all three seeds that are not given by name.
+        `seed` sets those of the three seeds that are not given by name.
         """
         chosen, settings = sort_options(options)
         return cls(data, settings=settings, **chosen)
@@ -162,7 +162,7 @@ class RunConfig:
 def sort_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The fields of a config among the options, and the method's settings.
 
-    A name that is neither is refused: the nearest of both is what was meant.
+    A name that is neither raises an error that suggests the most similar one of both.
     """
     given = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
     seed, settings = given.pop("seed", None), given.pop("settings", None)
@@ -183,7 +183,7 @@ OF_A_CALL = ("seed", "settings", "preset", "out", "resume", "overwrite", "watche
 SEED_RANGE = (0, 2**32 - 1)
 SEEDS = ("noise_seed", "init_seed", "order_seed")
 MACHINE = ("device", "data_dir", "download", "workers", "tensorboard")
-"""Fields that say where a run happened, not what it learnt; published results leave them out."""
+"""Fields that change where a run happens, not what it learns; published results omit them."""
 CHOICES = {
     "noise_kind": tuple(NOISES),
     "schedule": SCHEDULES,
@@ -215,7 +215,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _check_type(name: str, value: Any, written: str) -> None:
-    """Refuse what the annotation does not allow: Python alone would fail much later."""
+    """Refuse values of the wrong type now; without this, they would fail much later."""
     kinds = [kind for kind in written.split(" | ") if kind in TYPES]
     fits = any(isinstance(value, TYPES[kind]) for kind in kinds)
     if kinds and (not fits or (isinstance(value, bool) and "bool" not in kinds)):

@@ -1,4 +1,4 @@
-"""Each image once through a frozen backbone; afterwards a small head trains on the features."""
+"""Run each image through a frozen backbone once; a small head then trains on the features."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from oddly.engine.feature_cache import Embedded, FeatureCache
 from oddly.errors import InputError
 from oddly.pictures import Unreadable
 
-SHARD = 512  # images whose features are kept in one file
-AHEAD = 2  # shards under way: nobody waits for the last batch of one
+SHARD = 512  # images whose features are stored in one file
+AHEAD = 2  # shards in progress, so that threads need not wait for the last batch of one
 BATCH = 32  # images that go through the backbone at once …
-CPU_BATCH = 4  # … on a CPU, by each core: more fall out of its cache (measured on two)
+CPU_BATCH = 4  # … and on a CPU, per core: more do not fit its cache (measured on two cores)
 THREADS = 32  # at most; more would wait for Python's lock
-ROWS = 2**16  # of features that are held as floats at a time
-COMMON = 0.55  # of features' squared length, in the mean: more is taken off (docs/clean.md)
-SAME = 1e-3  # left without the mean: less is rounding, of images that are all the same
-DTYPE = torch.float16  # of features: half the space, and no verdict hangs on the eleventh bit
+ROWS = 2**16  # rows of features that are converted to float at a time
+COMMON = 0.55  # if more of the squared length is the mean, the mean is subtracted (docs/clean.md)
+SAME = 1e-3  # unless less than this share is left: then all images are the same
+DTYPE = torch.float16  # half the space, and precise enough for the verdicts
 
 Progress = Callable[[int, int], None]
 Begun = list[tuple[range, Future[Embedded]]]
@@ -42,10 +42,10 @@ def embed_images(
     cache: FeatureCache | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Embedded:
-    """Features of all readable images; what the cache holds is not computed again.
+    """Features of all readable images; those in the cache are not computed again.
 
-    `load_backbone`, called when first needed, gives a network that takes uint8 (B, 3, S, S) to
-    (B, D).
+    `load_backbone` is called when first needed. It returns a network that maps uint8 (B, 3, S, S)
+    to (B, D).
     """
     cache = cache or FeatureCache(None, "")
     parts: list[tuple[int, Embedded]] = []
@@ -66,7 +66,7 @@ def embed_images(
 def _begin_ahead(
     source: ImageSource, cache: FeatureCache, looker: Looker
 ) -> Iterator[tuple[range, str, Embedded | Begun]]:
-    """Shards in order: what the cache holds, or what the threads have begun, the next one too."""
+    """Shards in order, from the cache or just started; the next shard is then started as well."""
     begun: deque[tuple[range, str, Embedded | Begun]] = deque()
     for start in range(0, len(source), SHARD):
         places = range(start, min(start + SHARD, len(source)))
@@ -78,10 +78,10 @@ def _begin_ahead(
 
 
 class Looker:
-    """Threads that decode images; on a CPU each of them also looks at its own.
+    """Decodes images in threads; on a CPU, the threads also run the backbone.
 
-    There every core runs the network on a few images of its own: cores that share each layer wait
-    for one another, the more the more there are.
+    On a CPU, every core runs the network on its own few images. Cores that share the work of each
+    layer would wait for one another, the more cores the longer.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Looker:
         return [(batch, self.pool.submit(self._read, batch)) for batch in batches]
 
     def _read(self, batch: range) -> Embedded:
-        """In a thread. For a GPU the pixels stand where features will."""
+        """Decode a batch, in a thread. On a GPU, `features` are still the pixels."""
         good: list[Tensor] = []
         unreadable: dict[int, str] = {}
         for place, i in enumerate(batch):
@@ -141,21 +141,21 @@ class Looker:
 
 @contextmanager
 def _threads(device: torch.device) -> Iterator[ThreadPoolExecutor]:
-    """One for each core that PyTorch uses, and to each of them its part of these.
+    """A pool with one thread for each core that PyTorch may use; they share these cores.
 
-    Beside a GPU they only decode: one for each core there is, whatever OMP_NUM_THREADS says.
+    With a GPU, threads only decode: one for each core of the machine, whatever OMP_NUM_THREADS is.
     """
     cores = torch.get_num_threads()
     count = min(THREADS, cores if device.type == "cpu" else os.cpu_count() or 1)
     each = max(1, cores // count)
     pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(each,))
-    with warnings.catch_warnings():  # Pillow's remarks: what matters becomes a reason
+    with warnings.catch_warnings():  # Pillow's warnings; unreadable images are reported anyway
         warnings.simplefilter("ignore")
         try:
             yield pool
         finally:
             pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(cores)  # threads made from now on ask what was set last
+            torch.set_num_threads(cores)  # new threads take over the value that was set last
 
 
 def _join(parts: Sequence[tuple[int, Embedded]]) -> Embedded:
@@ -175,7 +175,7 @@ def embed_data(
     skip_unreadable: bool,
     progress: Progress | None = None,
 ) -> LabelledData:
-    """The same examples with features for images; those that cannot be read are left out."""
+    """The same examples with features instead of images, without unreadable ones."""
     listed = [split for split in (data.train, data.test) if split is not None]
     total, done, bad = sum(len(split) for split in listed), 0, list[Unread]()
     made: list[Split] = []
@@ -192,7 +192,7 @@ def embed_data(
     size_note = about_size(data.train.images, image_size, from_scratch=False)
     notes = (*data.notes, *size_note, *about_unreadable(bad, total, skip_unreadable))
     test = made[1] if data.test else None
-    left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # and the truth of these
+    left = data.without(torch.tensor([*unread[0]], dtype=torch.int64))  # for true labels etc.
     return replace(
         features_data(data, made[0], test),
         notes=notes,
@@ -219,20 +219,20 @@ def _add(progress: Progress, done: int, total: int) -> Callable[[int], None]:
 
 
 def with_features(split: Split, found: Embedded) -> Split:
-    """The readable examples of a split, with their features for images."""
+    """The readable examples of a split, with features instead of images."""
     return replace(without(split, found.unreadable), images=found.features)
 
 
 def features_data(data: LabelledData, train: Split, test: Split | None = None) -> LabelledData:
-    """The data with features for images.
+    """The data with features instead of images.
 
-    They are scaled to a mean squared length of 1 over the training split, so that one learning
-    rate suits every backbone. Of images that are much alike (hands, drawings on white) most of it
-    would be their mean, which says nothing of classes: there it is taken off first.
+    Features are scaled to a mean squared length of 1 over the training split, so that one learning
+    rate suits every backbone. If images are much alike (hands, drawings on white), most of that
+    length is the mean, which says nothing about classes, so it is subtracted first.
     """
     assert isinstance(train.images, Tensor)
     mean, square = _moments(train.images)
-    own = 1 - float(mean.square().sum() / square)  # the share that tells images apart
+    own = 1 - float(mean.square().sum() / square)  # the share in which images differ
     if SAME < own < 1 - COMMON:
         square = square * own
     else:
@@ -248,14 +248,14 @@ def features_data(data: LabelledData, train: Split, test: Split | None = None) -
 
 
 def is_centred(features: Tensor) -> bool:
-    """Whether `features_data` has taken their mean off."""
+    """Whether `features_data` has subtracted the mean."""
     mean, square = _moments(features)
     return float(mean.square().sum()) < SAME * float(square)
 
 
 def _moments(features: Tensor) -> tuple[Tensor, Tensor]:
     """The mean (D,) of features (N, D), and the mean of their squared lengths."""
-    # A part at a time: floats of a million images' features would take 5 GB, their squares as much.
+    # In parts: as floats, the features of a million images would take 5 GB, their squares as much.
     total, squares = torch.zeros(features.shape[1], dtype=torch.float64), list[Tensor]()
     for rows in features.split(ROWS):
         part = rows.float()
@@ -265,11 +265,11 @@ def _moments(features: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def head_recipe(examples: int, classes: int) -> Recipe:
-    """For one linear layer on features of mean length 1: in effect logistic regression.
+    """The recipe for a linear layer on features of mean length 1, in effect logistic regression.
 
-    An epoch must hold steps enough, and smaller batches take smaller steps; the decay is a prior
-    that weighs the same however many examples there are. Beyond ten classes gradients shrink and
-    weights must grow: steps and prior follow.
+    Batches are small enough for an epoch to have enough steps, and smaller batches get a lower
+    rate. The weight decay is a prior that counts the same for any number of examples. With more
+    than ten classes, gradients shrink and weights must grow, so rate and decay are adjusted.
     """
     batch_size = max(16, min(128, examples // 20))
     many = max(1.0, classes / 10)

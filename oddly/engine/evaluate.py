@@ -16,7 +16,7 @@ from oddly.engine.sweep import sweep
 
 @dataclass(frozen=True)
 class Predictions:
-    """What the network says of each example, un-augmented, in evaluation mode; on the CPU."""
+    """The network's predictions for each example, un-augmented, in evaluation mode; on the CPU."""
 
     labels: Tensor  # (N,) predicted class
     confidences: Tensor  # (N,) its softmax probability
@@ -24,11 +24,11 @@ class Predictions:
     in_top5: Tensor  # (N,) bool: the given label is among the five most likely
 
     def accuracy(self, given: Tensor) -> float:
-        """Percent."""
+        """In percent."""
         return 100 * float((self.labels == given.cpu()).double().mean())
 
     def accuracy_by_class(self, given: Tensor, num_classes: int) -> list[float | None]:
-        """Percent of each class; None for one without examples."""
+        """In percent for each class; None for a class without examples."""
         given = given.cpu()
         right = torch.bincount(given[self.labels == given], minlength=num_classes).tolist()
         total = torch.bincount(given, minlength=num_classes).tolist()
@@ -59,7 +59,10 @@ def predict(
 
 
 def score_test_set(parts: Parts, by_class: bool = False) -> dict[str, Any]:
-    """Percent; None without a test set, and between tests. By class only at E and at the end."""
+    """Accuracies in percent; None without a test set and between tests.
+
+    `by_class` (at E and at the end) tests in any case and adds the accuracy of each class.
+    """
     due = by_class or parts.context.epoch % parts.config.test_every == 0
     if parts.test_feed is None or not due:
         return {"test_accuracy": None, "test_accuracy_top5": None}

@@ -1,4 +1,4 @@
-"""What makes steps fast: compiled CUDA graphs, and the best kernels for shapes that come again."""
+"""Fast steps: compiled CUDA graphs, and a search for the best kernels for recurring shapes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from oddly.engine.build import Parts
 
 
 def fast_model(parts: Parts) -> nn.Module:
-    """The model that whole batches go through: compiled into CUDA graphs where asked for."""
+    """The model for whole batches: compiled into CUDA graphs if the config asks for it."""
     if parts.device.type == "cuda":
         torch.backends.cudnn.benchmark = True
     if not parts.config.compile:
         return parts.model
-    torch.compiler.reset()  # after a few networks in one process it would give up and run eagerly
+    torch.compiler.reset()  # otherwise it gives up after a few networks in one process
     mode = "reduce-overhead" if parts.device.type == "cuda" else "default"
     compiled: nn.Module = torch.compile(parts.model, mode=mode)  # type: ignore[assignment]
     return compiled
@@ -25,7 +25,7 @@ def fast_model(parts: Parts) -> nn.Module:
 
 @contextmanager
 def no_search() -> Iterator[None]:
-    """Take kernels as they come: for a shape seen once an epoch, trying them all takes longer."""
+    """Do not search for the best kernels: for a shape seen once per epoch, that takes longer."""
     with search_kept():
         torch.backends.cudnn.benchmark = False
         yield
@@ -33,7 +33,7 @@ def no_search() -> Iterator[None]:
 
 @contextmanager
 def search_kept() -> Iterator[None]:
-    """Whether kernels are searched for is afterwards as it was: it holds for the whole process."""
+    """Restore the process-wide setting of the kernel search afterwards."""
     before = torch.backends.cudnn.benchmark
     try:
         yield

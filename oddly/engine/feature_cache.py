@@ -1,4 +1,4 @@
-"""Features of images in files, so that no image is looked at twice."""
+"""Cache features of images in files, so that no image goes through the backbone twice."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from oddly.records import write_atomic
 
 @dataclass(frozen=True)
 class Embedded:
-    """What one pass over N listed images yields; n of them were readable."""
+    """The result of one pass over N listed images, of which n were readable."""
 
     features: Tensor  # (n, D)
     digests: list[bytes]
-    """n of them; equal where the pixels, at the backbone's size, are."""
+    """One per readable image; equal if the pixels are equal at the backbone's size."""
     unreadable: Mapping[int, str]
     """Place in the list → reason."""
 
 
 class FeatureCache:
-    """Features in files of a folder, each named by all that they depend on.
+    """Features in files, named by a hash of everything they depend on.
 
-    Whatever changes (an image, the list, the backbone, its weights, the size), another name
-    results: nothing can be out of date, and what nobody asked for can go.
+    If anything changes (an image, the list, the backbone, its weights, the size), the name changes.
+    So files cannot be out of date, and files that were not asked for can be deleted.
     """
 
     def __init__(self, folder: Path | None, key: str, others: Sequence[Path] = ()) -> None:
         self.folder, self.key = folder, key
-        self.others = others  # folders like it, which are read and left alone
+        self.others = others  # caches of other runs, which are only read
         self.used: set[str] = set()
 
     def name(self, source: ImageSource, places: range) -> str:
         if self.folder is None:
-            return ""  # to name a file that nobody writes, every image would have to be looked up
+            return ""  # no cache: do not stat every image for a name
         key = hashlib.sha256(f"{self.key} {source.size}".encode())
         for i in places:
             line = f"{source.name(i)} {source.stamp(i)}\n"
@@ -51,13 +51,13 @@ class FeatureCache:
         return name
 
     def load(self, name: str) -> Embedded | None:
-        """None where it is not there, or damaged."""
+        """The stored features; None if the file does not exist or is damaged."""
         if self.folder is None:
             return None
         part = self._read(self.folder / name)
         for other in self.others if part is None else ():
             if (part := self._read(other / name)) is not None:
-                self.save(name, part)  # the other folder may go
+                self.save(name, part)  # the other folder may be deleted later
                 break
         return part
 
@@ -86,7 +86,7 @@ class FeatureCache:
         write_atomic(self.folder / name, content)
 
     def drop_unused(self) -> None:
-        """Forget features of an earlier list or backbone."""
+        """Delete features of an earlier list or backbone."""
         if self.folder is not None and self.folder.is_dir():
             for file in self.folder.glob("*.safetensors"):
                 if file.name not in self.used:

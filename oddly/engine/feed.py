@@ -16,15 +16,15 @@ from oddly.engine.config import RunConfig
 from oddly.errors import InputError
 from oddly.methods import Method
 
-DEVICE_SHARE = 0.5  # of a GPU's free memory may hold the data itself
+DEVICE_SHARE = 0.5  # share of a GPU's free memory that the data may take
 
 
 @dataclass
 class Feed:
-    """Images as uint8, augmented and normalised a batch at a time on the training device.
+    """Batches of uint8 images, augmented and normalised on the training device.
 
-    Images in memory are laid on the device when they fit there; files are decoded by worker
-    processes. Either way the same batched code does the rest.
+    Images in memory are moved to the device if they fit; files are decoded by worker processes.
+    From there on, the code is the same for both.
     """
 
     split: Split
@@ -44,16 +44,19 @@ class Feed:
     def batches(
         self, order: Tensor, generator: torch.Generator | None = None, views: int = 1
     ) -> Iterator[tuple[Tensor, tuple[Tensor, ...], Tensor]]:
-        """(index, views of the inputs, labels) in this order; augmented by `generator` if any."""
+        """Yield (index, views of the inputs, labels) in this order.
+
+        The inputs are augmented if a generator is given.
+        """
         for index, images in self._images(order):
             yield self._make(index, images, generator, views)
 
     def batch(
         self, index: Tensor, generator: torch.Generator | None = None
     ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
-        """The same for these examples at once, of whatever number.
+        """The same for these examples as a single batch.
 
-        Files are decoded here: for a single batch worker processes are not worth their start.
+        Files are decoded here, because starting worker processes for one batch is not worth it.
         """
         if isinstance(self.images, Tensor):
             index = index.to(self.images.device, non_blocking=True)
@@ -67,7 +70,7 @@ class Feed:
     def _images(self, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         sizes = batch_sizes(len(order), self.batch_size)
         if isinstance(self.images, Tensor):
-            # The whole order travels once; slicing it then costs no transfer per step.
+            # The order is transferred once; slicing it then needs no transfer per step.
             for index in order.to(self.images.device, non_blocking=True).split(sizes):
                 yield index, self.images[index]
             return
@@ -80,7 +83,7 @@ class Feed:
         try:
             for images, index in loader:
                 yield index, images
-        except InputError as error:  # a worker process sends it inside its whole traceback
+        except InputError as error:  # from a worker process, its text is a whole traceback
             raise InputError(
                 str(error).rstrip().splitlines()[-1].split("InputError: ")[-1]
             ) from None
@@ -94,7 +97,7 @@ class Feed:
         return index, made, self.labels[index]
 
     def _prepare(self, images: Tensor, generator: torch.Generator | None) -> Tensor:
-        if images.is_floating_point():  # features: neither pixels to mirror nor levels to scale
+        if images.is_floating_point():  # features are used as they are
             return images.float()
         if generator is not None:
             images = augment(images, self.augment, generator)
@@ -107,9 +110,9 @@ class Feed:
 
 
 def batch_sizes(examples: int, batch_size: int) -> list[int]:
-    """As many whole batches as there are, then the rest.
+    """Whole batches, then the remainder.
 
-    A rest of one joins the batch before it: batch normalisation cannot train on a single example.
+    A remainder of one joins the batch before it, since batch norm cannot train on one example.
     """
     whole, rest = divmod(examples, batch_size)
     sizes = [batch_size] * whole + [rest] * (rest > 0)
@@ -123,7 +126,7 @@ def make_feed(
 
 
 def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
-    """The data with the augmentation that the run asks for, where it can be had."""
+    """The data with the run's augmentation; refuse what does not work with this data."""
     how = data.augment
     flip = how.flip if config.flip is None else config.flip
     reflect = config.reflect or how.reflect
@@ -147,7 +150,7 @@ def choose_augment(data: LabelledData, config: RunConfig) -> LabelledData:
 
 
 def check_cut(method: Method, features: bool) -> None:
-    """Refuse to paste rectangles into what has none."""
+    """Refuse CutMix on features."""
     if features and getattr(method, "cut", False):
         raise InputError("cut needs images and does not work on features")
 

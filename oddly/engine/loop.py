@@ -29,7 +29,7 @@ from oddly.errors import InputError
 from oddly.methods import Batch, StepOutput
 from oddly.records import Run, RunWriter, check_free, environment, writing
 
-STEPS_BETWEEN_CHECKS = 200  # for a loss that is no longer a number
+STEPS_BETWEEN_CHECKS = 200  # of whether the loss is still finite
 AUGMENT_SALT = 0xA06
 ADVICE = "try a lower learning rate (the last good checkpoint, if any, is kept)"
 
@@ -44,10 +44,10 @@ def run_config(
     milestones: Collection[int] = (),
     fork: Fork | None = None,
 ) -> Run:
-    """Train as `config` says into the run folder `out`; the last epoch's accuracy is the result.
+    """Train as `config` says and write the run folder `out`.
 
-    `milestones`: finished epochs whose checkpoint is kept, for others to fork from; `fork`: take
-    over the epochs that another run has trained already.
+    `milestones`: finished epochs whose checkpoint is kept, so that other runs can fork from it.
+    `fork`: take over epochs that another run has already trained.
     """
     watcher = watcher or Watcher()
     with fork_randomness(), search_kept(), ExitStack() as cleanup:
@@ -75,7 +75,7 @@ def run_config(
 
 
 def open_folder(parts: Parts, out: Path, finished: int, resume: bool, overwrite: bool) -> RunWriter:
-    """Only now, when everything could be built, is something written."""
+    """Create or reopen the run folder; called once everything else has been built."""
     if resume:
         return RunWriter.reopen(out, finished)
     surroundings = environment(describe_device(parts.device))
@@ -94,7 +94,7 @@ def train_epochs(
     log: TensorBoardLog | None = None,
     milestones: Collection[int] = (),
 ) -> float:
-    """Epoch after epoch: train, let the method judge, evaluate, note it down, save."""
+    """For each epoch: train, let the method judge, evaluate, record, save; returns the seconds."""
     config, method, epochs = parts.config, parts.method, parts.context.epochs
     step_model = fast_model(parts)
     checkpointer = Checkpointer(writer.path)
@@ -178,11 +178,11 @@ def train_epoch(parts: Parts, model: nn.Module, epoch: int, watcher: Watcher) ->
         batch = Batch(index, views[0], labels, views[1:])
         if len(index) == feed.batch_size:
             output = forward_backward(parts, model, batch)
-        else:  # it would have to be compiled anew, and is not worth a search for kernels
+        else:  # another shape would be compiled again, and is not worth a search for kernels
             with no_search():
                 output = forward_backward(parts, parts.model, batch)
         parts.optimizer.step()
-        # Here rather than before backward: no gradient outlives its step in a CUDA graph's memory.
+        # Here rather than before backward: gradients must not outlive the step in a CUDA graph.
         parts.optimizer.zero_grad(set_to_none=True)
         losses[step] = output.loss.detach()
         watcher.step(len(index))
@@ -209,7 +209,7 @@ def check_finite(losses: Tensor, epoch: int) -> None:
 
 @torch.no_grad()
 def check_weights(model: nn.Module, epoch: int) -> None:
-    """The last step's harm shows in no loss of this epoch, but would be saved."""
+    """Stop if the epoch's last step broke the weights: no loss shows it, but it would be saved."""
     sums = torch.stack([weight.sum() for weight in model.parameters()])  # NaN and infinity survive
     if not bool(sums.isfinite().all()):
         raise InputError(f"weights became infinite or NaN in epoch {epoch + 1}; {ADVICE}")
@@ -224,7 +224,7 @@ def learning_rate(config: RunConfig, time: float) -> float:
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, config: RunConfig, time: float) -> None:
-    """The schedule's rate for every group that has none of its own."""
+    """Set the schedule's rate in every parameter group without its own."""
     rate = learning_rate(config, time)
     for group in optimizer.param_groups:
         group["lr"] = group.get("own_lr", rate)

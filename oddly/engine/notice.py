@@ -1,4 +1,4 @@
-"""What a run tells of its verdict, line by line."""
+"""What a run reports about its verdict, line by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oddly.errors import first_few
 from oddly.methods import Judgement
 
 NAMED = 5  # classes
-SUSPICIOUS_SHARE = 0.5  # of the examples removed; a user should hear of it
+SUSPICIOUS_SHARE = 0.5  # if a larger share is removed, warn
 
 
 def tell_news(
@@ -22,7 +22,7 @@ def tell_news(
     class_names: Sequence[str],
     pictures: Tensor | None = None,
 ) -> Iterator[str]:
-    """Of a verdict that was not there before, and of a round that changed it."""
+    """Lines about a new verdict, or about a later round that changed it."""
     if verdict is None or verdict is before:
         return
     if before is None:
@@ -38,11 +38,11 @@ def tell_news(
 def tell_verdict(
     verdict: Verdict | Judgement, class_names: Sequence[str], pictures: Tensor | None = None
 ) -> Iterator[str]:
-    """What it removes, and what of that a user should look at; `pictures` as in the data."""
+    """What the verdict removes, and what the user should look at; `pictures` as in the data."""
     ours = verdict if isinstance(verdict, Verdict) else None
     yield from [ours.tell_removed(), *ours.cautions(class_names)] if ours else [str(verdict)]
     too_many = verdict.removed_fraction > SUSPICIOUS_SHARE
-    if too_many and not (ours and ours.tell_doubt()):  # else it was said just now
+    if too_many and not (ours and ours.tell_doubt()):  # otherwise the cautions have said it
         advice = "train longer, or raise the percentile" if ours else "train longer"
         yield (
             "more than half of the examples are removed: unless most labels are wrong, the network"

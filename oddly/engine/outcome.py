@@ -1,4 +1,4 @@
-"""What a finished run leaves: verdicts, the truth beside them, the model, a summary."""
+"""Write the results of a finished run: verdicts, true labels, model and summary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from oddly.records import (
     write_atomic,
 )
 
-MEASURED_FROM = 300  # examples: with fewer no estimate was ever compared with the truth
+MEASURED_FROM = 300  # examples: estimates from fewer were never compared with the truth
 
 
 def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
@@ -54,9 +54,9 @@ def save_outcome(parts: Parts, writer: RunWriter, seconds: float) -> None:
 
 
 def make_thumbnails(images: Tensor | Dataset[Tensor], table: VerdictTable) -> dict[int, bytes]:
-    """Small pictures for the run's page; image files the page can read by itself."""
+    """Small pictures for the run's page, of images in memory; the page can read files itself."""
     if not isinstance(images, Tensor) or images.dtype != torch.uint8:
-        return {}  # files, or features of pictures rather than pictures
+        return {}  # files, or features
     chosen = choose_stored(table.keep, table.scores).tolist()
     return {i: shrink(from_pixels(images[i].numpy())) for i in chosen}
 
@@ -66,9 +66,9 @@ def verdict_table(
 ) -> VerdictTable:
     """One row per training example.
 
-    The suggested label is the final network's: it has not trained on what was removed. A method
-    without a verdict keeps everything; its losses, which are its scores, are then the final
-    network's too.
+    The suggested label is the prediction of the final network, which has not trained on removed
+    examples. A method without a verdict keeps everything; its scores are then the final network's
+    losses.
     """
     losses = scores = predictions.losses
     keep, percentiles, threshold = torch.ones(len(losses), dtype=torch.bool), None, None
@@ -94,7 +94,7 @@ def verdict_table(
 
 
 def overrule(keep: Tensor, data: LabelledData) -> tuple[Tensor, list[str | None] | None]:
-    """The verdict of any method under what is known without it, and the reasons; None: nothing."""
+    """`keep`, corrected by people's decisions and by copies; and the reasons, None if unchanged."""
     nothing = torch.zeros(len(keep), dtype=torch.bool)
     decided = nothing if data.decided is None else data.decided
     against = nothing
@@ -151,14 +151,14 @@ def describe_verdict(
     }
     said = verdict.summary()
     if len(verdict.keep) < MEASURED_FROM:
-        # From a handful of planted labels follows no share of wrong ones, and no spread …
+        # A handful of planted labels is too few for an estimate and for the contrast …
         said["estimated_noise"] = None
-        if not said["doubt"]:  # … but a doubt quotes the contrast that it comes from
+        if not said["doubt"]:  # … but the doubt quotes the contrast
             said["contrast"] = None
     return {**said, **named}
 
 
 def describe_device(device: torch.device) -> dict[str, Any]:
-    """What trained: for environment.json."""
+    """The training device, for environment.json."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     return {"device": device.type, "device_name": name, "threads": torch.get_num_threads()}

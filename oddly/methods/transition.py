@@ -7,7 +7,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 PERCENTILE = 97.0  # anchors are sought below it: the most confident examples may be outliers
-OUTLIERS = 30.0  # with more classes than 10: per cent of a class's share left out, as by 97 of 10
+# Leaving out the top 3 % of all examples is 30 % of a class's share with 10 classes, but all of it
+# with 100. So with more classes than 10, the percentile is higher.
+OUTLIERS = 30.0
 
 
 def from_anchors(probabilities: Tensor, percentile: float | None = None) -> Tensor:
