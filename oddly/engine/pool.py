@@ -1,4 +1,4 @@
-"""Several trainings at a time, each in a process of its own on the same device."""
+"""Run several trainings in parallel, each in its own process on the same device."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Report = TypeVar("Report")
 
 
 def choose_next(waiting: Sequence[Job], expect: Callable[[Job], float], seconds_left: float) -> Job:
-    """The first job, the most valuable, that fits into the time; if none does, the very first.
+    """The first job (the most valuable) that fits into the time; if none does, the first of all.
 
-    That one will be stopped, and goes on the next time.
+    That one will be stopped when the time is up, and continues next time.
     """
     return next((job for job in waiting if expect(job) <= seconds_left), waiting[0])
 
@@ -37,10 +37,10 @@ def run_jobs(
     deadline: float | None,
     expect: Callable[[Job], float],
 ) -> Iterator[tuple[Job, Report]]:
-    """Each job as it ends; no new one begins once the time (`time.time`) is up.
+    """Yield each job with its report as it ends; start no job after `deadline` (`time.time`).
 
-    `work` runs here when it is one at a time, else in other processes, which it must be able to
-    reach by pickling. `expect` says how many seconds a job may take; 0 where nobody knows.
+    With `at_once` 1, `work` runs in this process; otherwise in others, so it must be picklable.
+    `expect` estimates the seconds that a job takes; 0 if unknown.
     """
     end = math.inf if deadline is None else deadline
     running: dict[Future[Report], Job] = {}
@@ -67,12 +67,12 @@ def _result(future: Future[Report]) -> Report:
 
 
 class Pool:
-    """Processes that end at once when the block is left by force, or the parent is gone."""
+    """Processes that end at once if the `with` block raises, or if the parent dies."""
 
     def __init__(self, at_once: int) -> None:
-        # Spawned, since a forked process cannot use the parent's CUDA.
+        # Spawned, because a forked process cannot use CUDA if its parent does.
         context = multiprocessing.get_context("spawn")
-        # Nothing is ever sent: what the children hear is that this end is closed, by whatever.
+        # Nothing is ever sent. The children notice when this end is closed, even by a kill.
         self.heard, self.line = context.Pipe(duplex=False)
         self.executor: Executor = _Here()
         if at_once > 1:
@@ -87,14 +87,14 @@ class Pool:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self.line.close()  # what they train goes on from its last checkpoint
+            self.line.close()  # ends the children; their trainings continue from checkpoints later
         self.executor.shutdown()
         self.line.close()
         self.heard.close()
 
 
 class _Here(Executor):
-    """One job at a time needs no process of its own."""
+    """Runs jobs in this process, one at a time."""
 
     def submit(self, fn: Callable[..., Report], /, *args: Any, **kwargs: Any) -> Future[Report]:
         future: Future[Report] = Future()
@@ -103,12 +103,12 @@ class _Here(Executor):
 
 
 def _prepare_process(at_once: int, heard: Connection) -> None:
-    """The cores are shared, and nobody trains on when the parent is gone or says stop."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all: the parent answers it
+    """Use a share of the cores, and end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the parent handles it
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // at_once))
     threading.Thread(target=_end_with, args=(heard,), daemon=True).start()
 
 
 def _end_with(heard: Connection) -> None:
-    heard.poll(None)  # returns at the end of the line alone
+    heard.poll(None)  # blocks until the other end is closed
     os._exit(1)

@@ -1,4 +1,4 @@
-"""A run sets seeds of its own, and leaves everybody else's random numbers alone."""
+"""A run sets its own seeds without changing the caller's random numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 
 
 def fork_randomness() -> AbstractContextManager[None]:
-    """Whatever is seeded and drawn inside, afterwards all generators are as they were.
+    """Restore all generators afterwards, whatever is seeded and drawn inside.
 
-    Every GPU is named, for `torch.manual_seed` sets them all; where none is, torch warns on a
-    machine with several.
+    All GPUs are listed, because `torch.manual_seed` seeds all of them, and because torch warns on
+    machines with several GPUs if none is listed.
     """
     return torch.random.fork_rng(range(torch.cuda.device_count()), device_type="cuda")

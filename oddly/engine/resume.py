@@ -1,4 +1,4 @@
-"""Go on with a run: under the settings it was begun with, from the state that was saved."""
+"""Continue a run with the settings it was started with, from its saved state."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from oddly.methods import build_method
 from oddly.records import Run
 
 FILES = ("data", "data_dir", "labels", "trusted", "weights")
-"""Fields that may name a file or folder, relative to where the run was begun."""
+"""Fields that may name a file or folder, relative to where the run was started."""
 NO_FILES = (*DATASETS, "packaged", "pretrained")
 MOVABLE = (*MACHINE, "compile", "test_every")
-"""What may differ in the middle of a run: where it runs and who watches, not what it learns."""
+"""Fields that may change when a run is resumed, because they do not affect what it learns."""
 
 
 def resumed_config(
     folder: Path, data: str | None, options: Mapping[str, Any], own: bool = False
 ) -> RunConfig:
-    """The run's own config; whatever is asked for besides must agree with it.
+    """The run's own config; options that are given must agree with it.
 
-    `own`: the data were made by the caller, and `data` is what they are called.
+    `own`: the caller passed the data, and `data` is its name.
     """
     run = Run(folder)
     saved = find_files(run)
@@ -55,7 +55,7 @@ def resumed_config(
 
 
 def find_files(run: Run) -> RunConfig:
-    """The run's config with its files where they are, though it was begun in another folder."""
+    """The run's config with the paths of its files, even if it was started in another folder."""
     saved = RunConfig.from_dict(run.config)
     told = {name: getattr(saved, name) for name in FILES}
     if saved.data in DATASETS:
@@ -66,7 +66,7 @@ def find_files(run: Run) -> RunConfig:
 
 
 def locate_file(value: Any) -> Any:
-    """The real path, where a value names a file or folder."""
+    """The real path if the value names a file or folder; else the value."""
     return locate(value) if _may_be_file(value) else value
 
 
@@ -95,7 +95,7 @@ def snapshot(parts: Parts, finished: int, seconds: float) -> dict[str, Any]:
 
 
 def restore(parts: Parts, state: Mapping[str, Any], folder: Path) -> tuple[int, float]:
-    """Put a snapshot back; returns the finished epochs and the seconds they took."""
+    """Restore a snapshot; returns the finished epochs and the seconds they took."""
     with _same_version(folder):
         data, finished, seconds = state["data"], state["finished"], state["seconds"]
     if data != fingerprint(parts.data):
@@ -115,14 +115,14 @@ def restore(parts: Parts, state: Mapping[str, Any], folder: Path) -> tuple[int, 
 
 @contextmanager
 def _same_version(folder: Path) -> Iterator[None]:
-    """Config and data agree, so whatever does not fit was saved by other code than this."""
+    """Blame other errors on another version of oddly: config and data are known to agree."""
     try:
         yield
     except (InputError, torch.OutOfMemoryError):
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "state_dict" not in str(error):
-            raise  # the device's, not the file's
+            raise  # an error of the device, not of the file
         raise CannotGoOn(
             folder,
             f"cannot continue from the checkpoint in {folder}: it was written by another version of"

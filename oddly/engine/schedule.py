@@ -11,14 +11,14 @@ SCHEDULES = ("cosine", "step", "constant")
 
 
 def split_cycles(epochs: float, restart: float) -> list[tuple[float, float]]:
-    """Beginning and end of each cycle: one, or two where a restart lies within the epochs."""
+    """Start and end of each cycle: two if the restart is within the epochs, else one."""
     if 0 < restart < epochs:
         return [(0, restart), (restart, epochs)]
     return [(0, epochs)]
 
 
 def shortest_cycle(epochs: float, restart: float) -> float:
-    """The most epochs that a warm-up can take."""
+    """The length of the shortest cycle; a warm-up cannot be longer."""
     return min(end - begin for begin, end in split_cycles(epochs, restart))
 
 

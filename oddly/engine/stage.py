@@ -1,4 +1,4 @@
-"""A run is one or more stages, declared by its method and joined here."""
+"""Switch between the stages of a run, which its method declares."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def is_first_epoch(stages: Sequence[Stage], epoch: int) -> bool:
 
 
 def enter_stage(parts: Parts, epoch: int) -> None:
-    """Put network and optimiser in place as they are in `epoch`'s stage, with new weights.
+    """Set up network and optimiser for resuming at `epoch`, with new weights.
 
-    When a checkpoint lies at the very end of a stage, that stage's shapes are wanted, so this
-    looks at the epoch before; `begin_stage` then goes on to the next.
+    A checkpoint at the end of a stage has the shapes of that stage. So this sets up the stage of
+    the previous epoch; `begin_stage` then switches to the next.
     """
     context = parts.context
     number, place = find_stage(parts.stages, max(epoch - 1, 0))
@@ -36,7 +36,7 @@ def enter_stage(parts: Parts, epoch: int) -> None:
 
 
 def begin_stage(parts: Parts, epoch: int) -> None:
-    """From one stage into the next: all examples again, and what the stage declares."""
+    """Switch to the stage that starts at `epoch`, with all examples kept."""
     context = parts.context
     number, context.stage_epoch = find_stage(parts.stages, epoch)
     if number:
@@ -53,7 +53,7 @@ def end_stage(parts: Parts) -> None:
 
 
 def set_stage(parts: Parts, number: int) -> None:
-    """The declared network, its old weights unless they are to be fresh; a new optimiser."""
+    """Use the stage's network (the old one unless it is to be fresh) and a new optimiser."""
     context, stage = parts.context, parts.stages[number]
     if stage.fresh or stage.extra_outputs != context.stage.extra_outputs:
         model = build_network(parts.config, parts.data, parts.device, stage.extra_outputs, number)

@@ -1,4 +1,4 @@
-"""What a network says of every example of a split: probabilities, or the features below."""
+"""Run a network over a split: probabilities, or the features before the final layer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def predict_probabilities(
 
 
 def read_features(model: nn.Module, *, feed: Feed, bf16: bool = False) -> Tensor:
-    """(N, D) what the final linear layer gets."""
+    """(N, D) the inputs of the final linear layer."""
     outputs = _count_outputs(model, feed)
     seen: list[Tensor] = []
     head = find_head(model, outputs)
@@ -51,7 +51,7 @@ def _collect(
     table, done = torch.empty(0), 0
     for logits, _ in sweep(model, feed, bf16, order):
         rows = read(logits)
-        if not done:  # made whole at once: joining parts in the end would need twice the memory
+        if not done:  # allocate it whole: joining parts at the end would need twice the memory
             check_fits("a pass over all examples stores", len(order), rows.shape[1], rows.device)
             table = rows.new_empty(len(order), rows.shape[1])
         table[done : done + len(rows)] = rows

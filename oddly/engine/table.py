@@ -1,4 +1,4 @@
-"""Numbers per example for methods that need them: allocated only where they fit."""
+"""Tables with numbers per example, for methods that need them; checked for free memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from torch import Tensor
 
 from oddly.errors import InputError
 
-SHARE = 0.8  # of the free memory may go into one table
-WORTH_SAYING = 2**20
+SHARE = 0.8  # share of the free memory that one table may take
+WORTH_SAYING = 2**20  # bytes: the size of larger tables is reported
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 class TableMaker:
-    """Makes a method's (N, columns) tables and remembers what they cost."""
+    """Makes a method's (N, columns) tables and notes their size."""
 
     def __init__(self, method: str, num_examples: int, device: torch.device) -> None:
         self.method, self.num_examples, self.device = method, num_examples, device
@@ -30,7 +30,7 @@ class TableMaker:
 
 
 def check_fits(who: str, rows: int, columns: int, device: torch.device) -> str:
-    """One clear line where a table does not fit into memory; else how large it is."""
+    """A line that says how large a table is; raises if it does not fit into memory."""
     needed, free = 4 * rows * columns, free_memory(device)
     said = f"{who} {rows:,} x {columns:,} numbers: {format_bytes(needed)}"
     if needed > SHARE * free:
@@ -39,11 +39,11 @@ def check_fits(who: str, rows: int, columns: int, device: torch.device) -> str:
 
 
 def free_memory(device: torch.device) -> float:
-    """Bytes that can be had on the device; infinitely many where the system does not say."""
+    """Free bytes on the device; infinity if the system does not tell."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     try:
-        with open("/proc/meminfo") as lines:  # counts what caches would give back, too
+        with open("/proc/meminfo") as lines:  # includes what caches can free
             kilobytes = next(line.split()[1] for line in lines if line.startswith("MemAvailable"))
         return 1024 * int(kilobytes)
     except (OSError, StopIteration):

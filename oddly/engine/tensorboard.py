@@ -12,7 +12,7 @@ FOLDER = "tensorboard"
 
 
 class TensorBoardLog:
-    """The numbers of metrics.jsonl once more, for those who look at them there."""
+    """Writes the numbers of metrics.jsonl to TensorBoard as well."""
 
     def __init__(self, run_folder: Path, finished: int) -> None:
         from torch.utils.tensorboard import SummaryWriter

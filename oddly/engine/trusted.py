@@ -1,4 +1,4 @@
-"""Examples with known true labels, held out of the training set for the methods that need them."""
+"""Hold out examples with known true labels, for methods that need them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SALT = 0x7257
 
 @dataclass(frozen=True)
 class TrustedSplit:
-    """The held-out examples: `split.labels` are true, `given_labels` what the data said."""
+    """The held-out examples: `split.labels` are the true labels, `given_labels` the data's."""
 
     split: Split
     given_labels: Tensor
 
 
 def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledData, TrustedSplit]:
-    """The data without the trusted examples, and those; the test set stays as it is."""
+    """The data without the trusted examples, and these; the test set is unchanged."""
     asked = config.trusted
     if asked is not None and not str(asked).isdecimal():
         places, true_labels = read_trusted(data, Path(str(asked)))
@@ -52,7 +52,7 @@ def hold_out_trusted(data: LabelledData, config: RunConfig) -> tuple[LabelledDat
 
 
 def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) -> Tensor:
-    """Indices of examples with known labels, every class as often as it can be."""
+    """Indices of examples with known labels, with classes as balanced as possible."""
     if data.true_labels is None:
         raise InputError(
             f"{config.method} needs trusted labels, but {data.name} has no true labels; pass"
@@ -73,13 +73,13 @@ def choose_trusted(data: LabelledData, config: RunConfig, number: int | None) ->
         )
     generator = torch.Generator().manual_seed(config.noise_seed + SALT)
     shuffled = torch.randperm(len(data.train), generator=generator)
-    # Sorting by the rank within the class deals the classes out in turn.
+    # Sorting by the rank within the class takes one example of each class in turn.
     ranks = rank_in_class(data.true_labels[shuffled])
     return shuffled[ranks.argsort(stable=True)[:number]].sort().values
 
 
 class TrustedFeed:
-    """Batches of trusted examples, in an order that follows from the epoch alone."""
+    """Batches of trusted examples, in an order that depends only on the epoch."""
 
     def __init__(self, feed: Feed, given_labels: Tensor, bf16: bool) -> None:
         self.feed, self.bf16 = feed, bf16

@@ -1,4 +1,4 @@
-"""A loader and its Denoiser, kept in step with a trainer that owns the loop."""
+"""Keep a loader and its Denoiser in step with a trainer that owns the training loop."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ TRAINERS |= {"torch", "contextlib"}
 
 
 def beside(batch: Any, index: Tensor) -> tuple[Any, Tensor]:
-    """A way to carry indices: the batch stays as it is."""
+    """For `carry`: leave the batch as it is and return the indices beside it."""
     return batch, index
 
 
 class Feed:
-    """What Lightning draws from: no DataLoader, or it would put a sampler of its own into it."""
+    """The loader for Lightning; not a DataLoader, because Lightning would replace its sampler."""
 
     def __init__(self, loader: DataLoader[Any], denoiser: Denoiser) -> None:
         self.loader, self.denoiser = loader, denoiser
-        denoiser.warns = False  # `warn_user` does, where the user is
+        denoiser.warns = False  # `warn_user` warns instead, at the user's line
         self._length = len(loader)
-        self.done = 0  # batches of this epoch that were trained on
-        self.indices: dict[int, Tensor] = {}  # of batches drawn, by their number in the epoch
-        self.observed = False  # whether anything was, in this process
+        self.done = 0  # number of batches of this epoch that were trained on
+        self.indices: dict[int, Tensor] = {}  # indices of drawn batches, by number in the epoch
+        self.observed = False  # whether anything was observed in this process
 
     def __len__(self) -> int:
         return self._length
 
     @property
     def dataset(self) -> Any:
-        """Yours, without indices."""
+        """The user's dataset, without indices."""
         dataset: Any = self.loader.dataset
         return dataset.dataset.dataset
 
@@ -51,7 +51,7 @@ class Feed:
     def batch_size(self) -> int | None:
         return self.loader.batch_size
 
-    def __iter__(self) -> Iterator[Any]:  # asked for early; begins with the epoch's first batch
+    def __iter__(self) -> Iterator[Any]:  # the body runs only when the first batch is drawn
         start = self.done * (self.loader.batch_size or 1)
         self.denoiser.sampler.set_epoch(self.denoiser.epoch, start)
         self.indices.clear()
@@ -60,7 +60,7 @@ class Feed:
             yield batch
 
     def observe(self, index: Tensor, logits: Tensor, labels: Any) -> None:
-        """Hand a batch to the Denoiser."""
+        """Pass a batch to the Denoiser."""
         if not isinstance(labels, Tensor) or labels.shape != index.shape:
             found = tuple(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
             raise InputError(
@@ -78,8 +78,8 @@ class Feed:
         self.done = saved["done"]
 
     def write(self, folder: Path, rank: int) -> None:
-        """Each process its own: in the middle of an epoch they have seen different examples."""
-        if folder.is_dir():  # a search for hyper-parameters keeps its checkpoints elsewhere
+        """Save this process's state; within an epoch, processes have seen different examples."""
+        if folder.is_dir():  # a hyper-parameter search stores its checkpoints elsewhere
             torch.save(self.save(), folder / f"oddly_{rank}.pt")
 
     def read(self, folder: Path, rank: int) -> None:
@@ -91,7 +91,7 @@ class Feed:
         self.load(torch.load(path, map_location="cpu", weights_only=True))
 
     def finish(self, epochs: int, model: nn.Module) -> Verdict | None:
-        """Close what is not closed yet of these first epochs; returns a verdict made now."""
+        """End epochs until `epochs` are finished; returns the verdict if it was made now."""
         verdict = None
         while self.denoiser.epoch < epochs:
             self.done = 0
@@ -101,7 +101,7 @@ class Feed:
         return verdict
 
     def conclude(self, model: nn.Module, stopped: bool) -> Verdict | None:
-        """When training is over: where it was stopped before E, a verdict by what there was."""
+        """Called after training; makes the verdict if training was stopped before E."""
         if self.denoiser.verdict is not None:
             return None
         if not stopped or not self.denoiser.epoch:
@@ -112,14 +112,14 @@ class Feed:
             return None
         try:
             return self.denoiser.judge_now(model)
-        except InputError as error:  # no reason to lose a finished training
+        except InputError as error:  # do not lose a finished training
             warn_user(f"training was stopped before the verdict on the labels: {error}")
             return None
 
     def judge_now(self, model: nn.Module) -> Verdict:
         """The verdict; if training was interrupted before E, from what was seen until then."""
         early = self.denoiser.verdict is None
-        if early and count_ranks() > 1:  # the others may be gone: no waiting
+        if early and count_ranks() > 1:  # the other processes may have ended: do not wait for them
             raise InputError(
                 "judge_now only works in a single process; with several, continue from a checkpoint"
             )
@@ -129,10 +129,10 @@ class Feed:
         return verdict
 
     def tell_interrupted(self, call: str, caught: str) -> None:
-        """How whoever broke training off before E comes to a verdict all the same.
+        """Tell a user who interrupted training before E how to get a verdict.
 
-        Nothing is judged unasked: a checkpoint saved on the way out would hold that verdict, and
-        training that goes on from it would prune by it.
+        It is not made unasked: a checkpoint saved on the way out would contain it, and training
+        that continues from that checkpoint would already prune.
         """
         if self.denoiser.verdict is not None or not self.observed:
             return
@@ -141,26 +141,26 @@ class Feed:
             how += f", or get a verdict now with {call} (in a script, catch {caught})"
         warn_user(f"training was interrupted before the verdict on the labels: {how}")
 
-    # To have these tells Lightning that an epoch broken off goes on where it was.
+    # Because these exist, Lightning continues an interrupted epoch where it was.
     def state_dict(self) -> dict[str, Any]:
         return {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """What `save` returns holds it all."""
+        """Nothing to do: `load` restores everything."""
 
 
 def check_adapted(options: Iterable[str]) -> None:
-    """Refuse, before training begins, what an adapter's user cannot say."""
+    """Refuse options that an adapter sets itself, before training starts."""
     check_options(options, taken=("refill", "carry"))
 
 
 def count_epochs(
     epochs: int | None, steps: int, loader: Any, per_step: int, limit: float = 1.0
 ) -> int | None:
-    """The epochs until either limit (-1: none) is reached.
+    """The number of epochs until either limit is reached (-1: no limit).
 
-    A step takes `per_step` of the loader's batches, of which there are at most `limit` in an
-    epoch (a float: that share of them).
+    A step takes `per_step` batches of the loader. An epoch has at most `limit` of them (a float:
+    that share).
     """
     limits = [epochs] if epochs and epochs > 0 else []
     if steps > 0 and hasattr(getattr(loader, "dataset", None), "__len__"):
@@ -170,7 +170,7 @@ def count_epochs(
 
 
 def warn_user(text: str) -> None:
-    """Warn at the line of the user's that trains, however deep below it this happens."""
+    """Warn at the user's line that called the trainer, however deep in the stack we are."""
     frame, level = sys._getframe(), 1
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in TRAINERS:
         frame, level = frame.f_back, level + 1

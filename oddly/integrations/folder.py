@@ -1,4 +1,4 @@
-"""A verdict as a run folder, for `oddly report` and `oddly review`."""
+"""Save a verdict as a run folder, for `oddly report` and `oddly review`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def save_run(
     _check_names(class_names)
     table = _tabulate(verdict, class_names, _check_ids(verdict, ids, data), predictions)
     place = None if data is None else Path(data).expanduser().resolve()
-    config = {"method": "odd", "data": place and str(place)}  # from wherever the pages are asked
+    config = {"method": "odd", "data": place and str(place)}  # absolute: works from any folder
     summary = {
         "method": config["method"],
         "data": place and place.name,  # the pages' title

@@ -21,7 +21,7 @@ try:
 except ImportError:
     raise InputError('transformers is not installed: pip install "oddly[transformers]"') from None
 
-INDEX = "_oddly_index"  # an entry of the batch until its step begins
+INDEX = "_oddly_index"  # the entry of a batch with its indices; removed when its step begins
 
 
 class DenoisingTrainer(Trainer):
@@ -34,7 +34,7 @@ class DenoisingTrainer(Trainer):
     def __init__(self, *args: Any, denoise: Mapping[str, Any] | None = None, **more: Any) -> None:
         check_adapted(denoise or {})
         super().__init__(*args, **more)
-        # Names that a label may have, in items and in batches; a collator may change it.
+        # Possible names of the label; a collator may rename it between items and batches.
         self._oddly_labels = (*self.label_names, *LABEL_KEYS)
         names: dict[str, Any] = {"label_key": self._oddly_labels}
         self._oddly_options = {**names, "seed": self.args.seed, **(denoise or {})}
@@ -89,7 +89,7 @@ class DenoisingTrainer(Trainer):
     def compute_loss(
         self, model: nn.Module, inputs: Any, return_outputs: bool = False, *args: Any, **more: Any
     ) -> Any:
-        index = inputs.pop(INDEX, self._oddly_index)  # here still if the step is one of your own
+        index = inputs.pop(INDEX, self._oddly_index)  # still here if `training_step` is overridden
         self._oddly_index = None
         if index is None or not self._oddly_feed:  # evaluation
             return super().compute_loss(model, inputs, return_outputs, *args, **more)
@@ -111,7 +111,7 @@ def _enter(batch: Any, index: Tensor) -> Any:
 
 
 class _Epochs(TrainerCallback):
-    """Says when an epoch is over and when a checkpoint is made."""
+    """Follows the ends of epochs, and checkpoints."""
 
     def __init__(self, trainer: DenoisingTrainer) -> None:
         self.trainer = trainer
@@ -126,7 +126,7 @@ class _Epochs(TrainerCallback):
         self._finish(math.floor(state.epoch))  # before a checkpoint of this step
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._finish(math.ceil(state.epoch))  # one broken off, too
+        self._finish(math.ceil(state.epoch))  # also an incomplete one
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if feed := self.trainer._oddly_feed:
@@ -135,9 +135,9 @@ class _Epochs(TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if feed := self.trainer._oddly_feed:
-            stopped = state.global_step < state.max_steps  # by EarlyStoppingCallback, say
+            stopped = state.global_step < state.max_steps  # for example by EarlyStoppingCallback
             verdict = feed.conclude(cast(nn.Module, self.trainer.model), stopped)
-            self._caution(verdict)  # not to the log: by now loggers are closed
+            self._caution(verdict)  # no log entry: the loggers are closed by now
 
     def _finish(self, epochs: int) -> None:
         if feed := self.trainer._oddly_feed:

@@ -41,12 +41,12 @@ class Denoise(Callback):
     def __init__(self, num_classes: int, **options: Any) -> None:
         check_adapted(options)
         self.options = {"num_classes": num_classes, **options}
-        self._feed: Feed | None = None  # of this fit or, until another begins, of the last
-        self._active = False  # whether this fit is followed
+        self._feed: Feed | None = None  # of this fit, or of the last one until another begins
+        self._active = False  # whether this fit is one to judge labels by
         self._stage = ""
         self._refused: Exception | None = None
         self._saved: dict[str, Any] = {}
-        # Where a process that Lightning starts from this one (`ddp_spawn`) leaves the verdict.
+        # Where a process that Lightning starts from this one (`ddp_spawn`) stores the verdict.
         self._home, name = os.getpid(), f"oddly-{uuid.uuid4().hex}.pt"
         self._left = Path(tempfile.gettempdir(), name)
         weakref.finalize(self, self._left.unlink, missing_ok=True)
@@ -64,16 +64,16 @@ class Denoise(Callback):
     def setup(self, trainer: Any, model: Any, stage: str) -> None:
         self._stage, self._active, self._refused = stage, False, None
         if stage != "fit" or trainer.fast_dev_run or trainer.overfit_batches:
-            return  # a few batches, to debug, are no training to judge labels by
+            return  # a debugging run over a few batches: nothing to judge
         self._left.unlink(missing_ok=True)
         if trainer.reload_dataloaders_every_n_epochs:
             raise InputError(
                 "Denoise needs a single loader: set reload_dataloaders_every_n_epochs=0"
             )
-        # Lightning goes on where this Trainer's last fit ended, with an epoch's first batch.
+        # A second fit of the same Trainer continues the first one, from the start of an epoch.
         goes_on = self._feed and trainer.global_step
         self._saved = {**self._feed.save(), "done": 0} if self._feed and goes_on else {}
-        self._limits = trainer.max_epochs, trainer.max_steps  # a learning rate finder alters these
+        self._limits = trainer.max_epochs, trainer.max_steps  # a learning-rate finder changes them
         source = _find_source(trainer)
         if source is None:
             raise InputError(
@@ -103,8 +103,11 @@ class Denoise(Callback):
         return self._feed.judge_now(model)
 
     def _follow_or_refuse(self, trainer: Any, loader: DataLoader[Any]) -> Any:
-        """Refused later: Lightning has replaced DataLoader's own methods while it asks for one, and
-        would not put them back."""
+        """`_follow`, but with errors raised later, in `on_train_start`.
+
+        While Lightning asks for the loader, it has patched DataLoader, and an error here would
+        keep it from undoing that.
+        """
         try:
             return self._follow(trainer, loader)
         except Exception as error:
@@ -144,13 +147,13 @@ class Denoise(Callback):
         if isinstance(outputs, Mapping) and "logits" in outputs:
             labels = batch[find_label(batch, self.options.get("label_key"))]
             self._feed.observe(index, outputs["logits"], labels)
-        elif outputs or (trainer.is_last_batch and not self._feed.observed):  # else one was skipped
+        elif outputs or (trainer.is_last_batch and not self._feed.observed):  # else: skipped batch
             raise InputError('training_step must return {"loss": loss, "logits": logits}')
         if trainer.is_last_batch:  # before validation, which may save a checkpoint
             self._finish(trainer.current_epoch + 1, model)
 
     def on_train_epoch_end(self, trainer: Any, model: Any) -> None:
-        self._finish(trainer.current_epoch + 1, model)  # one broken off, too
+        self._finish(trainer.current_epoch + 1, model)  # also an incomplete one
 
     def _finish(self, epochs: int, model: Any) -> None:
         if self._feed and self._active:
@@ -164,7 +167,7 @@ class Denoise(Callback):
         return self._feed.save() if self._feed else self._saved
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        if self._stage == "fit" or not self._feed:  # a test needs the weights alone
+        if self._stage == "fit" or not self._feed:  # testing only restores the weights
             self._saved = state_dict
 
 
@@ -176,6 +179,6 @@ def _tell(verdict: Verdict | None) -> None:
 
 
 def _find_source(trainer: Any) -> Any:
-    """What a fit asks for its loader. Lightning has no public name for it: None if that changes."""
+    """The object that provides the loader; None if Lightning renames it, as it is not public."""
     source = getattr(trainer.fit_loop, "_data_source", None)
     return source if hasattr(type(source), "dataloader") else None
