@@ -87,7 +87,7 @@ def clean(
     else:
         folder, source = choose_out(path, out), os.path.abspath(os.path.expanduser(str(path)))
         check_outside(folder, source)
-    # Before an hour is spent, and before anything is written.
+    # Check before an hour is spent, and before anything is written.
     check_exports(export, source)
     if copy_to is not None:
         check_copy_to(Path(copy_to), source)
@@ -108,13 +108,13 @@ def _hand_out(
     export: Sequence[str],
     watcher: CleanWatcher,
 ) -> None:
-    """Write what was wished for besides the run folder; what fails costs nothing but itself."""
+    """Write exports and the copy; if one fails, the others are still written."""
     doubt = " (from an unreliable verdict)" if run.doubt else ""
     suspects, failed = suspects_of(run, top), dict[str, Exception]()
     for name in export:
         try:
             watcher.note(f"wrote {EXPORTS[name](run, suspects)}{doubt}")
-        except (InputError, OSError, ValueError) as error:  # a name that its format cannot hold
+        except (InputError, OSError, ValueError) as error:  # also a name the format cannot hold
             failed[f"--export {name}"] = error
         else:
             if name == "ids" and (note := about_breaks(suspects)):
@@ -145,7 +145,7 @@ def _reason(error: Exception) -> str:
 
 
 def choose_out(path: str | Path | None, out: str | Path | None) -> Path:
-    """The folder asked for, or one named after the data."""
+    """The folder `out`, or one named after the data."""
     if path is None:
         raise InputError("nothing to clean: give an image folder, a table or a Hugging Face folder")
     if out is not None:
@@ -165,7 +165,7 @@ def _begin(
     asked, settings = sort_options(options)
     if asked.get("hold_out"):
         raise InputError("clean judges every image: remove hold_out, or use train instead")
-    build_method(str(asked.get("method", "odd")), settings)  # a misspelt setting is told at once
+    build_method(str(asked.get("method", "odd")), settings)  # fail early on a misspelt setting
     asked |= {"settings": settings, "skip_unreadable": skip_unreadable}
     source = os.path.abspath(os.path.expanduser(str(path)))
     listed = _list(source, skip_unreadable)
@@ -203,13 +203,13 @@ def _name_device(device: torch.device) -> str:
 
 
 def _complete(config: RunConfig) -> dict[str, Any]:
-    """What config.json holds: also the method's settings that nobody gave."""
+    """The contents of config.json, including the method's default settings."""
     method, _ = build_method(config.method, config.settings)
     return {**config.to_dict(), "settings": read_settings(config.method, method)}
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for, as config.json can hold it: to make another run like this one."""
+    """The user's options as plain values for config.json, to make another run like this one."""
     plain = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in options.items()}
     return {k: v for k, v in plain.items() if isinstance(v, str | int | float)}
 
@@ -217,14 +217,14 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
 def _resumed(
     folder: Path, path: str | Path | None, skip_unreadable: bool, options: Mapping[str, Any]
 ) -> RunConfig:
-    """The run's own config; only now may somebody agree to leave unreadable images out."""
+    """The run's own config; the only change allowed is to leave out unreadable images."""
     source = None if path is None else str(path)
     config = resumed_config(folder, source, options)
     return replace(config, skip_unreadable=config.skip_unreadable or skip_unreadable)
 
 
 def _asks_for_consent(folder: Path, path: str | Path | None, options: Mapping[str, Any]) -> bool:
-    """Whether the same was asked for before, and stopped at images that cannot be read."""
+    """Whether the same command ran before and stopped because images could not be read."""
     if not any(count_unread(folder)):
         return False
     with suppress(InputError):
@@ -237,7 +237,7 @@ def _asks_for_consent(folder: Path, path: str | Path | None, options: Mapping[st
 def _work(
     folder: Path, config: RunConfig, listed: LabelledData | None, watcher: CleanWatcher
 ) -> Run:
-    """Look at every image, train, judge, and leave everything in the run folder."""
+    """Read every image, train, judge, and write everything to the run folder."""
     listed = listed or replace(_list(config.data, config.skip_unreadable), notes=())
     device = choose_device(config.device)
     try:
@@ -248,14 +248,14 @@ def _work(
         _check_same(finished, looked.under_labels(Path(config.labels)) if config.labels else looked)
     write_unreadable(folder, {**listed.closed, **looked.unreadable})
     _tell_unreadable(looked, config, folder, watcher)
-    if config.labels:  # now: what is a contradiction depends on them
+    if config.labels:  # before finding duplicates, which compare labels
         looked = looked.under_labels(Path(config.labels))
         config = replace(config, labels=None)
     groups = find_duplicates(looked.data.train, looked.source, looked.digests)
     write_duplicates(folder, groups, looked.data)
     data = replace(looked.data, pictures=number_pictures(groups, len(looked.data.train)))
     run = finished
-    if not run.is_done:  # else it was stopped in what follows
+    if not run.is_done:  # otherwise it was interrupted in the steps below
         run = run_config(config, folder, data, resume=True, watcher=watcher)
     store_pictures(run, looked.source)
     write_verdicts_csv(run)
@@ -264,7 +264,7 @@ def _work(
 
 
 def _check_same(run: Run, looked: Looked) -> None:
-    """A finished run is completed from what it has judged, or not at all."""
+    """Refuse to complete a finished run if the data are no longer those that it judged."""
     split, names = looked.data.train, looked.data.class_names
     given = [names[label] for label in split.labels.tolist()]
     if run.verdicts.id.tolist() != list(split.ids) or run.verdicts.given_name.tolist() != given:

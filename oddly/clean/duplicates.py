@@ -1,4 +1,4 @@
-"""Images that occur more than once: found by their pixels, confirmed by their content."""
+"""Find images that occur more than once, by the pixels that the network sees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Duplicates:
 
     @property
     def conflicting(self) -> bool:
-        """Whether they bear different labels: at least one of those is wrong."""
+        """Whether they have different labels, at least one of which must be wrong."""
         return len(set(self.labels)) > 1
 
 
@@ -38,8 +38,8 @@ def find_duplicates(
 ) -> list[Duplicates]:
     """Groups of the same picture, conflicting ones first.
 
-    `digests` (of the pixels as the network saw them, one per example) name the candidates; only
-    what is also the same at full size counts.
+    `digests` (of the pixels as the network sees them, one per example) give the candidates; only
+    images that are also equal at full size count.
     """
     labels = split.labels.tolist()
     found = []
@@ -50,7 +50,7 @@ def find_duplicates(
 
 
 def number_pictures(groups: Sequence[Duplicates], examples: int) -> Tensor:
-    """int64 (N,): which picture, where its copies bear different labels; -1: any other."""
+    """int64 (N,): number of the picture if it occurs with different labels, else -1."""
     pictures = torch.full((examples,), -1, dtype=torch.int64)
     for number, group in enumerate(groups):
         if group.conflicting:
@@ -59,7 +59,7 @@ def number_pictures(groups: Sequence[Duplicates], examples: int) -> Tensor:
 
 
 def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:
-    """Places with equal digests, where there are several."""
+    """Groups of two or more places with equal digests."""
     groups: dict[bytes, list[int]] = defaultdict(list)
     for place, content in zip(places, digests, strict=True):
         groups[content].append(place)
@@ -67,12 +67,12 @@ def _group(places: Sequence[int], digests: Sequence[bytes]) -> list[list[int]]:
 
 
 def _confirm(source: ImageSource, candidates: Sequence[int]) -> Iterator[tuple[list[int], str]]:
-    """Which of the candidates really are one picture."""
+    """Split candidates into groups that really are the same picture."""
     contents = {i: _content_digest(source, i) for i in candidates}
     if len(set(contents.values())) == 1:
         yield list(candidates), SAME_FILE
         return
-    # One of each content is decoded: of 20,000 placeholders one may have been saved again.
+    # Decode one file per content, in case 20,000 copies of a placeholder differ in one file.
     examples = {content: i for i, content in contents.items()}
     pixels = {content: _full_digest(source, i) for content, i in examples.items()}
     for group in _group(candidates, [pixels[contents[i]] for i in candidates]):
@@ -87,7 +87,7 @@ def _content_digest(source: ImageSource, place: int) -> bytes:
             return digest(content)
         with open(content, "rb") as file:
             return hashlib.file_digest(file, "blake2b").digest()
-    except (OSError, Unreadable):  # gone since it was read: like nothing else
+    except (OSError, Unreadable):  # deleted meanwhile: equal to no other
         return f"gone {place}".encode()
 
 

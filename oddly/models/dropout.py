@@ -1,4 +1,4 @@
-"""Dropout whose randomness costs a byte an element: in a compiled step, next to nothing."""
+"""Dropout that draws one random byte per element, which costs a compiled step next to nothing."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LEVELS = 256  # of a byte
 class ByteDropout(nn.Dropout):
     """`nn.Dropout`; on a GPU, for channels-last images, its rate is rounded: .3 is 77 / 256.
 
-    Compiled, the original draws a float for every element and spends an eighth of a WRN-28-10's
-    step on that. What is kept is scaled by the rounded rate, so the mean stays. Not for modules
-    that are called twice in a step, nor under activation checkpointing: a compiler takes two draws
-    of one `layer` for the same.
+    Compiled, the original draws a float for every element, which takes an eighth of a WRN-28-10's
+    step. Kept values are scaled by the rounded rate, so the mean does not change. Do not use it in
+    modules that are called twice in a step, or with activation checkpointing: the compiler treats
+    two draws of the same `layer` as one.
     """
 
     def __init__(self, p: float, layer: int) -> None:
@@ -32,17 +32,17 @@ class ByteDropout(nn.Dropout):
 
 
 def drop(x: Tensor, dropped: int, layer: int) -> Tensor:
-    """`x` (B, C, H, W) without so many 256ths of it, and the rest as much larger."""
+    """Set `dropped` / 256 of the elements of `x` (B, C, H, W) to 0 and scale the rest up."""
     keep = random_bytes(x.shape, x.device, layer) >= dropped
     return torch.where(keep, x * (LEVELS / (LEVELS - dropped)), 0)
 
 
 @torch.library.custom_op("oddly::random_bytes", mutates_args=())
 def random_bytes(shape: Sequence[int], device: torch.device, layer: int) -> Tensor:
-    """uint8 of this shape, channels last, from the device's own stream.
+    """Random uint8 of this shape, channels last, from the device's default generator.
 
-    An operation of its own, since a compiler would draw them anew wherever they are read. `layer`
-    tells calls of one shape apart, which it would take for one.
+    This is a custom operation, because the compiler would otherwise draw again wherever the bytes
+    are read. `layer` distinguishes calls with the same shape, which it would merge into one.
     """
     batch, channels, height, width = shape
     number = batch * channels * height * width

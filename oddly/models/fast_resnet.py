@@ -13,7 +13,7 @@ HEAD_FACTOR = 1 / 8  # as in the original
 
 
 class Layer(nn.Module):
-    """conv-BN-ReLU; with `pool` the image is halved before BN, which then has a quarter to do."""
+    """conv-BN-ReLU; with `pool`, the image is halved before BN, which saves 3/4 of BN's work."""
 
     def __init__(self, in_planes: int, planes: int, pool: bool = False) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class Residual(nn.Module):
 
 
 class Times(nn.Module):
-    """A weight that is a fixed multiple of what is stored, and so learns factor² times as fast."""
+    """Makes a weight a fixed multiple of the stored one; it then learns factor² times as fast."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -55,13 +55,13 @@ class Times(nn.Module):
 class ResNet9(nn.Module):
     """Four layers, the image halved by the last three; residual pairs after the second and last.
 
-    At the start 512 averaged ReLUs, much the same for every image, have a squared length of 400,
-    and the loss's curvature along the head grows with it (measured: 88). Momentum overshoots there
-    at any rate above 0.02. The head's factor makes that curvature 0.6.
+    At the start, the 512 averaged ReLUs are much the same for every image. Their squared length is
+    400, and the curvature of the loss along the head grows with it (measured: 88), so momentum
+    overshoots at any rate above 0.02. With the head's factor, that curvature is 0.6.
 
-    Departures: average pooling in the end where the original takes the maximum; the factor is on
-    the head's weight where the original has it on the logits. `fc.weight` then is all there is
-    between features and logits, as q_n takes it.
+    Departures: average pooling at the end, where the original takes the maximum; the factor is on
+    the head's weight, where the original has it on the logits. So `fc.weight` alone maps features
+    to logits, as q_n assumes.
     """
 
     def __init__(self, num_classes: int, in_channels: int = 3) -> None:

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 class FeatureHead(nn.Module):
     """One linear layer, D features to K classes; a map (B, D, H, W) is averaged first.
 
-    A hidden layer memorises single labels within a few epochs, on few images at once: the wrong
-    ones then no longer stand out.
+    There is no hidden layer, because it would memorise single labels within a few epochs (with few
+    images, at once), and wrong ones would no longer stand out.
     """
 
     def __init__(self, num_classes: int, features: int) -> None:

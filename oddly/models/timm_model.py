@@ -16,7 +16,7 @@ def import_timm() -> Any:
     try:
         import timm
     except ModuleNotFoundError as error:
-        # A package that timm itself misses is another story, and deserves its own traceback.
+        # If timm itself lacks another package, show the full traceback.
         if error.name not in ("timm", "torchvision"):
             raise
         raise InputError(
@@ -26,7 +26,7 @@ def import_timm() -> Any:
 
 
 def nearest_timm_names(name: str) -> list[str]:
-    """The timm name most like `name`, if one is; nothing where timm is not installed."""
+    """The timm name most similar to `name`, if any; empty if timm is not installed."""
     try:
         names = import_timm().list_models()
     except InputError:
@@ -49,7 +49,7 @@ def create_timm_model(
         hint = f"did you mean '{near[0]}'?" if near else "timm.list_models() shows them all"
         raise InputError(f"unknown timm model '{name}'; {hint}")
     options: dict[str, Any] = {"drop_rate": dropout} if dropout else {}
-    # Only models tied to one size (ViT, Swin, …) know the argument; the others refuse it.
+    # Only models tied to one size (ViT, Swin, …) have this argument; others raise an error.
     if timm.get_pretrained_cfg(name).fixed_input_size:
         options["img_size"] = image_size
     try:
@@ -70,7 +70,7 @@ def create_timm_model(
 
 
 def _drops(model: nn.Module, dropout: float) -> bool:
-    """Whether the rate arrived: timm keeps it in Dropout layers or as an attribute."""
+    """Whether the model uses the rate: timm puts it into Dropout layers or an attribute."""
     if getattr(model, "drop_rate", None) == dropout:
         return True
     return any(isinstance(m, nn.Dropout) and m.p == dropout for m in model.modules())
@@ -78,7 +78,7 @@ def _drops(model: nn.Module, dropout: float) -> bool:
 
 @torch.inference_mode()
 def _try_one_image(model: nn.Module, in_channels: int, image_size: int) -> None:
-    """Fail now, not in the first step, when images are too small; evaluation changes no state."""
+    """Fail now, not in the first step, if images are too small; evaluation changes no state."""
     was_training = model.training
     model.eval()(torch.zeros(1, in_channels, image_size, image_size))
     model.train(was_training)

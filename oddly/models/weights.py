@@ -1,4 +1,4 @@
-"""Start from weights that somebody trained: a file, or what timm fetches."""
+"""Start from trained weights: a file, or those that timm downloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from oddly.models.timm_model import import_timm
 
 
 def load_weights(model: nn.Module, weights: str, name: str) -> None:
-    """Put in every tensor that fits by name and shape; only the final layer may be left out."""
+    """Load every tensor that fits by name and shape; only the final layer may be missing."""
     state = _fetch(name) if weights == "pretrained" else read_state(Path(weights))
     own = model.state_dict()
     fitting = {k: v for k, v in state.items() if k in own and own[k].shape == v.shape}
@@ -26,7 +26,7 @@ def load_weights(model: nn.Module, weights: str, name: str) -> None:
 
 
 def final_layer(model: nn.Module) -> set[str]:
-    """Names of its tensors: those of what timm calls the classifier, else of the last layer."""
+    """Names of the final layer's tensors: of timm's `get_classifier()`, else of the last layer."""
     named = model.state_dict(keep_vars=True)
     get_classifier = getattr(model, "get_classifier", None)
     if callable(get_classifier):
@@ -46,7 +46,7 @@ def _fetch(name: str) -> dict[str, Tensor]:
 
 
 def read_state(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file by name, however a training script has wrapped them."""
+    """The tensors of a file by name, unwrapped from a training script's checkpoint."""
     if not path.is_file():
         raise InputError(
             f"weights {path}: no such file; use a file, pretrained, or packaged (backbones only)"
@@ -59,7 +59,7 @@ def read_state(path: Path) -> dict[str, Tensor]:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:
         raise InputError(f"weights {path} cannot be read: {first_line(error)}") from None
-    except Exception:  # many kinds; torch's own line would have the file run as code
+    except Exception:  # many kinds; torch's message suggests weights_only=False, which is unsafe
         raise InputError(
             f"weights {path} cannot be read: damaged, or not a file of plain tensors; save the"
             " model's state_dict() with torch.save or as .safetensors"

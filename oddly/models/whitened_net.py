@@ -11,9 +11,9 @@ from oddly.models.fast_resnet import Times
 
 PLANES = (128, 384, 512)
 HEAD_FACTOR = 1 / 32  # as ResNet-9's; the features' squared length is 20 times as large
-# Sums and differences over 2 x 2 pixels, and of red, green and blue: in photographs they hardly
-# depend on each other. Beside them their deviations in CIFAR, channels normalised; what varies
-# less than LEAST is mostly compression noise and not brought up to the others.
+# Sums and differences over 2 x 2 pixels, and of red, green and blue: in photographs they are nearly
+# uncorrelated. DEVIATIONS are their standard deviations in CIFAR with normalised channels. What
+# varies less than LEAST is mostly compression noise, so it is not amplified as much.
 PIXELS = ((1, 1, 1, 1), (1, -1, 1, -1), (1, 1, -1, -1), (1, -1, -1, 1))
 COLOURS = ((1, 1, 1), (1, 0, -1), (1, -2, 1))
 DEVIATIONS = (
@@ -31,7 +31,7 @@ def whitening_filters(in_channels: int) -> Tensor:
     colours, deviations = torch.eye(in_channels), torch.tensor(DEVIATIONS)
     if in_channels == 3:
         colours = F.normalize(torch.tensor(COLOURS, dtype=torch.float32))
-    else:  # nothing is known of how channels go together: each by itself, as brightness varies
+    else:  # unknown channels: treat each one alone, like brightness
         deviations = deviations[:, :1].expand(4, in_channels) / 3**0.5
     filters = torch.einsum("phw,kc->pkchw", pixels, colours)
     filters = filters / deviations.hypot(torch.tensor(LEAST))[..., None, None, None]
@@ -47,7 +47,7 @@ class Group(nn.Module):
         ins = (in_planes, planes, planes)
         convs = [nn.Conv2d(i, planes, 3, padding=1, bias=False) for i in ins]
         for i, conv in zip(ins, convs, strict=True):
-            # What comes in also goes on as it is: the signal reaches the head from the first step.
+            # Start as the identity, so that the signal reaches the head from the first step.
             nn.init.dirac_(conv.weight[:i])
         self.convs = nn.ModuleList(convs)
         self.norms = nn.ModuleList(nn.BatchNorm2d(planes) for _ in ins)
@@ -55,16 +55,16 @@ class Group(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         first, second, third = self.convs
         norm1, norm2, norm3 = self.norms
-        side = min(2, *x.shape[2:])  # digits are down to one pixel before the last group
+        side = min(2, *x.shape[2:])  # digits have only one pixel left before the last group
         x = F.gelu(norm1(F.max_pool2d(first(x), side)))
         inside: Tensor = F.gelu(norm2(second(x)))
         return F.gelu(norm3(third(inside)) + x)
 
 
 class WhitenedNet(nn.Module):
-    """A fixed whitening layer and three groups; the maximum over what is left of the image.
+    """A fixed whitening layer, three groups, then the maximum over the remaining pixels.
 
-    Departures from the original: the whitening is that of photographs at large, not computed from
+    Departures from the original: the whitening is for photographs in general, not computed from
     the training set; batch norm has its usual weights and rates; the head's factor is on its
     weight (see ResNet9).
     """
