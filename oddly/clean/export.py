@@ -1,4 +1,4 @@
-"""A run's verdicts for other tools; each format as that tool's documentation gives it."""
+"""Export a run's verdicts for other tools, in the formats that their docs describe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from oddly.records import (
 )
 
 BREAKS = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
-"""What some reader takes for the end of a line."""
+"""Characters that some reader treats as the end of a line."""
 
 
 def export_ids(run: Run, suspects: pd.DataFrame) -> Path:
@@ -40,7 +40,7 @@ def _on_one_line(name: str) -> str:
 
 
 def about_breaks(suspects: pd.DataFrame) -> str | None:
-    """Which ids are not written as they are, if any."""
+    """A note about ids that contain line breaks; None if there are none."""
     broken = [name for name in suspects.id if BREAKS.intersection(name)]
     if not broken:
         return None
@@ -55,8 +55,8 @@ def about_breaks(suspects: pd.DataFrame) -> str | None:
 def export_cleanlab(run: Run, suspects: pd.DataFrame) -> Path:
     """The columns of `Datalab.get_issues("label")`, for every example in the order of the data.
 
-    label_score lies in 0..1, low is suspicious: 1 / (1 + exp(score - threshold)), so that 0.5 is
-    the threshold; 0 for copies that lose against another label, 1 for what a person decided.
+    label_score is in 0..1, low is suspicious: 1 / (1 + exp(score - threshold)), so 0.5 is the
+    threshold. It is 0 for copies that lose against another label, and 1 if a person decided.
     """
     verdicts = run.verdicts
     path = run.path / "cleanlab.csv"
@@ -140,7 +140,7 @@ def _task(row: Any, root: str) -> dict[str, Any]:
 
 
 def _reason(row: Any) -> dict[str, str]:
-    """What decided instead of the score, where anything did."""
+    """What decided instead of the score, if anything did."""
     reason = _text(getattr(row, "reason", None))
     return {} if reason is None else {"reason": reason}
 
@@ -154,7 +154,7 @@ def _number(value: Any) -> float | None:
 
 
 OF_FILES = ("fiftyone", "label-studio")
-"""Exports that name image files: a Hugging Face folder has none."""
+"""Exports that refer to image files, which a Hugging Face dataset does not have."""
 EXPORTS: dict[str, Callable[[Run, pd.DataFrame], Path]] = {
     "cleanlab": export_cleanlab,
     "fiftyone": export_fiftyone,
@@ -164,7 +164,7 @@ EXPORTS: dict[str, Callable[[Run, pd.DataFrame], Path]] = {
 
 
 def check_exports(names: Iterable[str], source: str) -> None:
-    """Refuse what nobody can write, or not of this source."""
+    """Refuse unknown exports, and those that need image files if the source has none."""
     for name in names:
         if name not in EXPORTS:
             raise unknown_name("export", name, EXPORTS)

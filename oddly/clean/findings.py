@@ -1,4 +1,4 @@
-"""What a cleaned run found, in the numbers a person asks for first."""
+"""What a run of `oddly clean` found, in the numbers that a user looks for first."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from oddly.records import (
 )
 
 LISTED = 5  # classes and pairs that are named
-FEW = 3  # suspects: a class with fewer is named after those with more
+FEW = 3  # classes with fewer suspects are listed last
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The end of `oddly clean`, before anybody prints it."""
+    """The results that `oddly clean` prints at the end."""
 
     images: int
     unreadable: int
@@ -34,43 +34,43 @@ class Findings:
     readmitted: int
     """Suspects at first, kept in the end."""
     estimated_noise: dict[str, float] | None
-    """rate, low, high; None where there were too few images to tell."""
+    """rate, low, high; None if there were too few images, or no planted labels."""
     contrast: float | None
-    """How far wrong and right labels lay apart; None where no or too few labels were planted."""
+    """How well wrong and right labels were separated; None with few or no planted labels."""
     doubt: str | None
-    """Why none of this is to be trusted, where the network has hardly learnt."""
+    """Why not to trust the verdict, if there is a reason."""
     classes: Sequence[tuple[str, int, int]]
     """Name, suspects, images; the largest share of a class first."""
     mostly_suspect: Sequence[tuple[str, int, int]]
-    """All classes, of those large enough to be judged, of which more than half are suspects.
+    """All classes, if large enough to judge, of which more than half are suspects.
 
-    Not counting copies under different labels: what they are judged by is not the class.
+    Copies with different labels do not count, as they are not judged by their class.
     """
     pairs: Sequence[tuple[str, str, int]]
     """Most frequent first: given, suggested, how often."""
     decided: int
-    """Labels that a person had decided on: no suspects, whatever they look like."""
+    """Number of labels that a person confirmed or set; they are never suspects."""
     duplicates: int
-    """Pictures that occur more than once."""
+    """Number of pictures that occur more than once."""
     conflicting: int
-    """Of those, how many under different labels."""
+    """How many of those have different labels."""
     contradicted: int
-    """How many suspects are copies of these, whatever their score."""
+    """Number of suspects that are copies of these, whatever their score."""
     spreadsheet: str | None = None
-    """What to mind before a spreadsheet opens the tables, if anything."""
+    """A warning about opening the tables in a spreadsheet, if needed."""
     by_rule: str | None = None
-    """That labels seem to have gone wrong by a rule."""
+    """A warning that labels seem systematically wrong, if they do."""
     closed: int = 0
-    """Folders that could not be read."""
+    """Number of folders that could not be read."""
     copies: int = 0
-    """How many copies the pictures under different labels have together."""
+    """Number of copies of all pictures with different labels."""
 
 
 def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
-    """What the verdict would remove, worst first; with a budget, the `top` worst of all.
+    """The removed examples, worst first; or with a budget, the `top` worst of all.
 
-    A budget larger than the verdict goes on with the most suspicious of what it kept, but for
-    labels that a person decided.
+    If `top` is larger than the number of removed examples, the most suspicious kept ones follow,
+    except for labels that a person decided.
     """
     verdicts = run.verdicts
     ranked = rank(verdicts[~has_reason(verdicts, DECIDED)], run)
@@ -78,12 +78,12 @@ def suspects_of(run: Run, top: int | None = None) -> pd.DataFrame:
 
 
 def rank(verdicts: pd.DataFrame, run: Run) -> pd.DataFrame:
-    """Removed ones first, and of those pictures under two labels, side by side; then by score.
+    """Sort as `oddly review` does.
 
-    As `oddly review` shows them.
+    Removed examples come first, among them the copies of one picture together, then by score.
     """
     groups = {name: twin.group for name, twin in read_twins(run.path).items()}
-    group = verdicts.id.astype(str).map(groups).astype("float64")  # none comes last
+    group = verdicts.id.astype(str).map(groups).astype("float64")  # NaN (no copy) sorts last
     ranked = verdicts.assign(group=group).sort_values(
         ["keep", "group", "score"], ascending=[True, True, False], kind="stable"
     )
@@ -97,7 +97,7 @@ def summarise(run: Run) -> Findings:
     suspects = verdicts[~verdicts.keep]
     classes = _rank_classes(verdicts, suspects)
     copies = has_reason(verdicts, SAME_PICTURE)
-    scored = verdicts[~copies]  # the others say nothing about how a class is judged
+    scored = verdicts[~copies]  # copies say nothing about how a class is judged
     judged = _rank_classes(scored, scored[~scored.keep])
     moved = suspects[suspects.suggested_label != suspects.given_label]
     pairs: Any = moved.groupby(["given_name", "suggested_name"], observed=True).size()
@@ -126,7 +126,7 @@ def summarise(run: Run) -> Findings:
 
 
 def _rank_classes(verdicts: pd.DataFrame, suspects: pd.DataFrame) -> list[tuple[str, int, int]]:
-    """Classes with suspects, by their share: a small class that is lost counts no less."""
+    """Classes with suspects, the largest share first; by share, so that small classes count."""
     sizes: Any = verdicts.given_name.value_counts()
     hit: Any = suspects.given_name.value_counts()
     classes = [(str(name), int(k), int(sizes[name])) for name, k in hit.items() if k]

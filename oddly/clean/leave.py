@@ -1,4 +1,4 @@
-"""What cleaning leaves beside the run's own files: tables to open anywhere, a cleaned copy."""
+"""Write what cleaning adds to the run's own files: tables to open anywhere, a cleaned copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from oddly.records import Run, RunWriter, choose_stored, group_twins, write_atom
 
 
 def write_unreadable(folder: Path, unreadable: Mapping[str, str]) -> None:
-    """Always there, so that an empty one says: none."""
+    """Write the list even if it is empty, which then says that there are none."""
     write_csv(folder / "unreadable.csv", ("id", "reason"), sorted(unreadable.items()))
 
 
@@ -47,17 +47,17 @@ def write_duplicates(folder: Path, groups: Sequence[Duplicates], data: LabelledD
 def write_verdicts_csv(run: Run) -> None:
     """verdicts.parquet as a CSV, most suspicious first."""
     ranked = rank(run.verdicts, run)
-    # csv leaves \r unquoted, and a reader takes it for the end of a line
+    # csv does not quote \r, which readers treat as the end of a line
     returns = ranked.id.str.contains("\r").any() or any(
         "\r" in name for name in ranked.given_name.cat.categories
     )
-    quoting: Literal[0, 2] = 2 if returns else 0  # of texts always, or where there is need
+    quoting: Literal[0, 2] = 2 if returns else 0  # QUOTE_NONNUMERIC or QUOTE_MINIMAL
     table = ranked.to_csv(index=False, lineterminator="\n", quoting=quoting)
     write_atomic(run.path / "verdicts.csv", table)
 
 
 def store_pictures(run: Run, source: ImageSource) -> None:
-    """Small pictures of images that are rows of a dataset: pages can only open files."""
+    """Store small pictures of images that are rows of a dataset; pages can only open files."""
     keep, scores = run.verdicts["keep"].to_numpy(), run.verdicts["score"].to_numpy()
     pictures = group_twins(run.path, run.verdicts["id"].tolist())
     small: dict[int, bytes] = {}
@@ -65,14 +65,14 @@ def store_pictures(run: Run, source: ImageSource) -> None:
         try:
             if isinstance(content := source.source(place), bytes):
                 small[place] = shrink(read_picture(content, SIDE))
-        except Unreadable:  # gone since it was read
+        except Unreadable:  # deleted meanwhile
             continue
     if small:
         RunWriter(run.path).write_thumbnails(small)
 
 
 def check_copy_to(target: Path, source: str) -> None:
-    """Refuse a place where something lies already, or that is part of the source."""
+    """Refuse a target that exists already or is part of the source."""
     if not os.path.exists(source):
         raise InputError(f"--copy-to: the source {shown(source)} no longer exists")
     if is_table(target) and target.exists():
@@ -84,10 +84,10 @@ def check_copy_to(target: Path, source: str) -> None:
 
 
 def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Copied:
-    """The kept examples: files in the source's own layout, or a table that names them.
+    """Copy the kept examples: files in the layout of the source, or a table that lists them.
 
-    A label that a table replaced decides the class folder, not where the original lies. The
-    originals are read, never changed.
+    If a table replaced labels, the new label is the class folder in the copy. The originals are
+    only read.
     """
     kept = run.verdicts[run.verdicts.keep]
     if not len(kept):
@@ -106,7 +106,7 @@ def copy_cleaned(run: Run, target: Path, progress: Progress | None = None) -> Co
 
 
 def copy_rows(target: Path, labels: Mapping[str, str]) -> Copied:
-    """A table of ids and labels, where there are no files to copy."""
+    """Write a table of ids and labels, if there are no files to copy."""
     _write_table(_table_of(target), "id", labels.keys(), labels.values())
     return Copied(len(labels))
 
@@ -122,7 +122,7 @@ def describe_copy(run: Run, target: Path, copied: Copied) -> str:
 
 
 def holds_rows(run: Run) -> bool:
-    """Whether the source is a Hugging Face folder or file: its images are no files."""
+    """Whether the source is a Hugging Face dataset, whose images are rows and not files."""
     return bool(run.config.get("data")) and is_huggingface(run.find_path(str(run.config["data"])))
 
 
@@ -131,7 +131,7 @@ def _table_of(target: Path) -> Path:
 
 
 def _plan_layout(root: str, kept: pd.DataFrame) -> Iterator[str]:
-    """Each example's path in the copy: its own, below the folder of the label it has now."""
+    """Each example's path in the copy: its own, with the folder of its current label."""
     class_names = set(kept.given_name.cat.categories)
     folders = folder_names(kept.given_name.unique())
     for name, label in zip(kept.id, kept.given_name, strict=True):

@@ -1,4 +1,4 @@
-"""Look at every image once: features or pixels, and which of them cannot be read."""
+"""Read every image once: features or pixels, and which images cannot be read."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from oddly.engine.feature_cache import FeatureCache
 from oddly.errors import InputError
 
 FEATURES = "features"
-"""Folder of a run that holds what a backbone saw, so that no image is looked at twice."""
+"""Folder of a run with the backbone's features, so that no image is embedded twice."""
 
 
 @dataclass(frozen=True)
 class Looked:
-    """What one look yields."""
+    """The result of reading every image."""
 
     data: LabelledData
     """The readable examples, ready to train on."""
     source: ImageSource
     """Their images."""
     digests: Sequence[bytes]
-    """One per readable example; equal where the network sees the same."""
+    """One per readable example; equal if the network sees the same pixels."""
     unreadable: Mapping[str, str]
     """Id → reason."""
 
     def under_labels(self, table: Path) -> Looked:
-        """The same under the labels of a table, without the examples that it removes."""
+        """The same with the labels of a table, and without the examples that it removes."""
         data = replace_labels(self.data, table)
         place = {name: i for i, name in enumerate(self.data.train.ids)}
         stay = [place[name] for name in data.train.ids]
@@ -56,7 +56,7 @@ def look(
     device: torch.device,
     progress: Progress | None,
 ) -> Looked:
-    """Embed or decode all listed images; those that cannot be read are told, not refused."""
+    """Embed or decode all listed images; unreadable ones are reported, not refused."""
     total = len(listed.train)
     tell = None if progress is None else lambda done: progress(done, total)
     listed = at_size(listed, config.image_size)
@@ -92,18 +92,18 @@ def _by_id(listed: LabelledData, bad: Mapping[int, str]) -> dict[str, str]:
 
 
 def _check_any(listed: LabelledData, bad: Mapping[int, str], folder: Path) -> None:
-    """Where no image can be read, say why, and leave the list."""
+    """If no image can be read, write the list and raise an error that says why."""
     if len(bad) < len(listed.train):
         return
     unreadable = _by_id(listed, bad)
-    if not (folder / "done").exists():  # what a finished run has read is gone; its list is right
+    if not (folder / "done").exists():  # the list of a finished run is right: images went later
         write_unreadable(folder, {**listed.closed, **unreadable})
     told = none_readable(listed.name, list(unreadable.items()))
     raise InputError(f"{told}; full list in {folder / 'unreadable.csv'}")
 
 
 def _find_other_features(folder: Path, config: RunConfig) -> list[Path]:
-    """What other runs saw: those beside this one, and the one whose decisions it takes."""
+    """Feature folders of other runs: those beside this one, and the one that `labels` is from."""
     runs = set(folder.resolve().parent.glob("*/"))
     if config.labels:
         runs.add(Path(config.labels).resolve().parent)
@@ -112,7 +112,7 @@ def _find_other_features(folder: Path, config: RunConfig) -> list[Path]:
 
 
 def _key(config: RunConfig) -> str:
-    """What features depend on besides the images; a file of weights by its content."""
+    """What features depend on besides the images; a file of weights counts by its content."""
     weights = config.weights or ""
     if Path(weights).is_file():
         with open(weights, "rb") as file:

@@ -1,4 +1,4 @@
-"""Settings for a dataset nobody has told us about: each with its reason, each can be overridden."""
+"""Choose settings for any dataset; each comes with a reason, and each can be overridden."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from oddly.errors import InputError
 from oddly.methods import settings_of
 from oddly.models.backbone import PACKAGED
 
-TINY = 16  # pixels: images below hold nothing that a network trained on photographs knows
-SMALL = 64  # pixels: below, a network from scratch takes them as they are
-BACKBONE_SIZE = 224  # as it was trained; also for images of 32 pixels (docs/clean.md)
-ENOUGH = 0.75  # of the other's contrast: a network of their own finds more of drawings with as much
-TUNE_EPOCHS, TUNE_SIZE = 12, 160  # 224 would take twice as long, in every epoch
+TINY = 16  # pixels: smaller images show nothing that a network trained on photographs knows
+SMALL = 64  # pixels: a network from scratch uses smaller images in their own size
+BACKBONE_SIZE = 224  # the size it was trained on; also for images of 32 pixels (docs/clean.md)
+ENOUGH = 0.75  # of the frozen network's contrast: then training from scratch finds more
+TUNE_EPOCHS, TUNE_SIZE = 12, 160  # with 224, every epoch would take twice as long
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ NETWORKS: Mapping[str, Mapping[str, str]] = {
     "frozen": {"backbone": PACKAGED},
     "scratch": {"model": "resnet8"},
 }
-"""What to ask for so as to get one or the other, of few images."""
+"""The options that select each of the two networks."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """How well two networks told wrong labels on some of the images: their verdicts' contrast."""
+    """How well two networks separated wrong labels on some of the images, by contrast."""
 
     images: int
     frozen: float
     scratch: float | None = None
-    """None where the first left nothing to gain."""
+    """None if the frozen network did so well that the other was not tried."""
 
     @property
     def best(self) -> str:
@@ -64,7 +64,7 @@ class Tried:
 def choose(
     source: str, found: Survey, asked: Mapping[str, Any], device: str, tried: Tried | None = None
 ) -> tuple[RunConfig, list[Choice]]:
-    """The run for this data; what was asked for wins over what would be chosen.
+    """The config for this data, and the choices with their reasons; the user's options win.
 
     `asked`: fields of `RunConfig`, and the method's settings under `settings`.
     """
@@ -96,7 +96,7 @@ def _choose_kind(found: Survey, asked: Mapping[str, Any]) -> tuple[str, str]:
 
 def _frozen(found: Survey) -> dict[str, Any]:
     recipe = asdict(head_recipe(found.images, found.classes))
-    # Also below 100 images: docs/clean.md says how well a few do on good features.
+    # Even below 100 images: docs/clean.md says how well they work on good features.
     settings = {"counterfactual": "sentinels"}
     return {"backbone": PACKAGED, "image_size": BACKBONE_SIZE, "settings": settings, **recipe}
 
@@ -122,7 +122,7 @@ KINDS = {"frozen": _frozen, "fine-tuned": _fine_tuned, "scratch": _from_scratch}
 
 
 def fill_weights(config: RunConfig) -> RunConfig:
-    """A backbone without a word about its weights: the packaged ones where they fit."""
+    """Choose weights for a backbone: the packaged ones if they fit, else timm's."""
     if config.backbone is None or config.weights is not None:
         return config
     return replace(config, weights="packaged" if config.backbone == PACKAGED else "pretrained")
@@ -131,7 +131,7 @@ def fill_weights(config: RunConfig) -> RunConfig:
 def _explain(
     config: RunConfig, found: Survey, asked: Mapping[str, Any], why: str, device: str
 ) -> list[Choice]:
-    """The table that the user reads before anything starts."""
+    """The table of settings that is printed before anything starts."""
 
     def reason(name: str, otherwise: str) -> str:
         return "your choice" if name in asked else otherwise
@@ -154,7 +154,7 @@ def _explain(
 
 
 def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -> list[Choice]:
-    """When wrong labels are found, and by what; `asked`: the method's settings that were."""
+    """When and how wrong labels are found; `asked`: the method's settings from the user."""
     method = [Choice("method", config.method, "your choice")] if config.method != "odd" else []
     if "counterfactual" not in settings_of(config.method):
         return method
@@ -185,7 +185,7 @@ def _explain_verdict(config: RunConfig, images: int, asked: Mapping[str, Any]) -
 
 
 def _describe_network(config: RunConfig) -> tuple[str, str]:
-    """The network, and why its images have the size that they have."""
+    """The network, and the reason for the image size."""
     if config.backbone is None:
         return f"{config.model}, from scratch", "close to the images' own size"
     name = f"{config.backbone}, {config.weights} weights"

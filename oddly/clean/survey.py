@@ -1,4 +1,4 @@
-"""What a dataset is like before anything is decoded: how many, how large, how even."""
+"""Survey a dataset before decoding anything: number, size and balance of its images."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from oddly.errors import first_few
 
 @dataclass(frozen=True)
 class Survey:
-    """All that the settings are chosen from."""
+    """What the settings are chosen from."""
 
     images: int
     classes: int
     smallest_class: int
     largest_class: int
     short_side: int | None
-    """The median, in pixels; None where no header could be read."""
+    """The median in pixels; None if no header could be read."""
 
     @property
     def imbalance(self) -> float:
@@ -50,7 +50,7 @@ def _short_side(data: LabelledData) -> int | None:
 
 
 def find_lookalikes(class_names: Sequence[str]) -> list[list[str]]:
-    """Classes whose names differ only in case or blanks: one class, most likely."""
+    """Classes whose names differ only in case or spaces, so probably the same class."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in class_names:
         groups["".join(name.casefold().split())].append(name)
@@ -58,7 +58,7 @@ def find_lookalikes(class_names: Sequence[str]) -> list[list[str]]:
 
 
 def about_lookalikes(class_names: Sequence[str]) -> list[str]:
-    """A warning, where there are any."""
+    """A warning about such classes, if there are any."""
     groups = [" / ".join(f"'{name}'" for name in names) for names in find_lookalikes(class_names)]
     if not groups:
         return []

@@ -1,8 +1,9 @@
-"""Small images: which of two networks tells wrong labels better, tried on some of them.
+"""For small images, try on some of them which of two networks separates wrong labels better.
 
-A network for photographs knows little of small drawings, a small network from scratch learns
-little from few small photographs. No header says which they are. To the former drawings are much
-alike; where they are, the contrast of either's verdict decides (docs/clean.md, "Small images").
+A network trained on photographs knows little about small drawings; a small network from scratch
+learns little from few small photographs. The files do not say which of these the images are. To the
+former, drawings look much alike. If the images do, both are tried, and the contrast of their
+verdicts decides (docs/clean.md, "Small images").
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from oddly.engine.loop import run_config
 from oddly.engine.outcome import MEASURED_FROM
 from oddly.errors import InputError
 
-MANY = 2_000  # images: from here on the network for photographs does well on drawings too
+MANY = 2_000  # from this many images on, the network for photographs does well on drawings too
 TRIED = 600  # images at most
 SEED = 0x7A1
 NAMES_ONE = ("model", "backbone", "weights", "fine_tune")
 
 
 def is_wanted(found: Survey, asked: Mapping[str, Any]) -> bool:
-    """Whether the images are small, and few, and nobody has named a network or another method."""
+    """Whether images are small and few, and the user has not chosen network or method."""
     if any(asked.get(name) for name in NAMES_ONE) or asked.get("method") not in (None, "odd"):
         return False
     if asked.get("settings", {}).get("counterfactual") not in (None, "sentinels"):
-        return False  # from others follows no contrast
+        return False  # only sentinels yield a contrast
     small = found.short_side is not None and TINY <= found.short_side < SMALL
     return small and MEASURED_FROM <= found.images < MANY
 
@@ -45,7 +46,7 @@ def is_wanted(found: Survey, asked: Mapping[str, Any]) -> bool:
 def choose_some(
     listed: LabelledData, found: Survey, asked: Mapping[str, Any]
 ) -> LabelledData | None:
-    """The images to try on, under the labels that they will have; None where nothing is tried."""
+    """The images to try on, with the labels to be used; None if nothing is to be tried."""
     if not is_wanted(found, asked):
         return None
     some = take_some(under_labels(listed, asked.get("labels")))
@@ -60,20 +61,20 @@ def try_both(
     device: torch.device,
     progress: Progress | None = None,
 ) -> Tried | None:
-    """What either network makes of the same images; None where that says nothing."""
+    """The contrast of both networks on the same images; None if that is not possible."""
     found = replace(found, images=len(some.train))
 
     def judge(network: Mapping[str, Any]) -> tuple[float, LabelledData] | None:
         try:
             config, _ = choose(source, found, {**asked, **network}, device.type)
-            with TemporaryDirectory() as alone:  # beside it would be everybody's temporary files
+            with TemporaryDirectory() as alone:  # `look` searches beside `seen` for features
                 (seen := Path(alone) / "seen").mkdir()
                 data = look(some, config, seen, device, progress).data
                 unlabelled = replace(config, labels=None)  # the labels are there already
                 contrast = run_config(unlabelled, Path(alone) / "run", data).summary["contrast"]
-        except InputError:  # options that it does not take, images of which hardly any can be read
+        except InputError:  # options that do not fit this network, or hardly any readable image
             return None
-        except OSError:  # no room for temporary files: the run itself may lie elsewhere
+        except OSError:  # no space for temporary files; the run itself may be on another disk
             return None
         return None if contrast is None or len(data.train) < MEASURED_FROM else (contrast, data)
 
@@ -88,7 +89,7 @@ def try_both(
 
 
 def under_labels(listed: LabelledData, table: str | None) -> LabelledData:
-    """Listed images under the labels of a table, without those that it removes."""
+    """Listed images with the labels of a table, and without those that it removes."""
     if table is None:
         return listed
     train, images = listed.train, listed.train.images
@@ -101,7 +102,7 @@ def under_labels(listed: LabelledData, table: str | None) -> LabelledData:
 
 
 def take_some(listed: LabelledData, number: int = TRIED) -> LabelledData:
-    """At most so many of the images, the same ones each time."""
+    """A random sample of at most `number` images, the same each time."""
     train, images = listed.train, listed.train.images
     assert isinstance(images, ImageSource)
     draw = torch.Generator().manual_seed(SEED)
