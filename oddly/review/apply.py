@@ -1,4 +1,4 @@
-"""`oddly apply`: what was decided becomes a table of labels, which `oddly train --labels` reads."""
+"""`oddly apply`: write the decisions as a table of labels, which `oddly train --labels` reads."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TABLE_NAME = "labels.csv"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was decided, for each example that is not merely skipped."""
+    """What was decided, for each example except skipped ones."""
 
     labels: dict[str, str]
     """By id; kept labels too."""
     removed: list[str]
     counts: Counter[str]
-    """How many of each action."""
+    """Number of decisions by action."""
 
 
 def read_outcome(run: Run, decisions: Path | None = None) -> Outcome:
-    """The decisions that stand about examples of this run."""
+    """The current decisions about examples of this run."""
     path = decisions or run.path / FILE_NAME
     if not path.exists():
         raise InputError(f"{path}: no decisions yet; start with: oddly review {run.path}")
@@ -58,7 +58,7 @@ def list_kept(run: Run, outcome: Outcome) -> dict[str, str]:
 
 
 def about_undecided(run: Run, outcome: Outcome) -> str | None:
-    """How many suspects are still to be decided; None where none is."""
+    """A note on how many suspects are undecided; None if none is."""
     table = read_table(run.path / "verdicts.parquet", ["id", "keep"])
     suspects = table.filter(pc.invert(table["keep"]))["id"].to_pylist()
     decided = outcome.labels.keys() | set(outcome.removed)
@@ -71,7 +71,7 @@ def about_undecided(run: Run, outcome: Outcome) -> str | None:
 
 
 def about_copies(run: Run, outcome: Outcome) -> str | None:
-    """How many pictures still bear two labels under these decisions; None where none does."""
+    """A note on how many pictures still have two labels after the decisions; None if none has."""
     labels: dict[int, set[str]] = defaultdict(set)
     if twins := read_twins(run.path):
         for id, label in list_kept(run, outcome).items():
@@ -86,8 +86,8 @@ def about_copies(run: Run, outcome: Outcome) -> str | None:
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
     """The table that `oddly train DATA --labels` and `oddly clean` read.
 
-    Whatever is decided here a person decided, and the next run leaves it alone. What an earlier
-    table said, with which this run was trained, goes on in the new one.
+    Decisions are marked as made by a person, so the next run does not change these labels. Rows of
+    the table that this run was trained with are carried over.
     """
     path = out or run.path / TABLE_NAME
     if path.suffix.lower() not in SUFFIXES:
@@ -106,7 +106,7 @@ def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
 
 
 def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
-    """What the table said that this run was trained with, read as `--labels` reads it."""
+    """The rows of the table that this run was trained with, read as `--labels` reads them."""
     if not (name := run.config.get("labels")):
         return
     path, optional = run.find_path(name), ("remove", "decided_by")
@@ -126,7 +126,7 @@ def _earlier_rows(run: Run) -> Iterator[tuple[str, tuple[str, str, str]]]:
 
 
 def _of_run(run: Run, decisions: list[Decision]) -> list[Decision]:
-    """Without those about examples that this run does not have (trained anew on other data)."""
+    """Drop decisions about examples that this run does not have (a new run on other data)."""
     known = read_table(run.path / "verdicts.parquet", ["id"])["id"]
     ids = pa.array([decision.id for decision in decisions], pa.string())
     present = pc.is_in(ids, value_set=known.combine_chunks()).to_pylist()

@@ -1,4 +1,4 @@
-"""A cleaned copy of a dataset: one folder per class, decided labels, without what was removed."""
+"""Copy a dataset cleaned: a folder per class, with the decided labels, without removed images."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def copy_cleaned(
     images: Path | None = None,
     progress: Progress | None = None,
 ) -> Copied:
-    """Copy every training file of the run to `destination`/LABEL/…, but for the removed ones."""
+    """Copy every training file of the run to `destination`/LABEL/…, except the removed ones."""
     source = find_files(run, images)
     if source is None:
         hint = "give their folder with --images, or use the table of labels instead"
@@ -42,6 +42,6 @@ def _below(id: str, class_names: Collection[str]) -> str:
         return os.path.basename(id)
     parts = path_parts(id)
     depth = class_depth(parts, class_names)
-    if depth is None:  # no class folder: without the split alone
+    if depth is None:  # no class folder: only leave out the split
         depth = 0 if len(parts) > 1 and parts[0].lower() in SPLIT_NAMES else -1
     return "/".join(parts[depth + 1 :])

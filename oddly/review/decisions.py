@@ -1,8 +1,8 @@
-"""What was decided about which example: an append-only log in SQLite.
+"""The decisions about examples: an append-only log in SQLite.
 
-A decision is on disk before `decide` returns (WAL, synchronous=FULL). The log is never changed:
-an undo is one more row. Memory holds what the log adds up to, and catches up with the rows other
-processes wrote before anything new is decided.
+A decision is on disk before `decide` returns (WAL, synchronous=FULL). Rows are never changed; an
+undo is one more row. The resulting state is kept in memory. Before a new decision is made, it is
+brought up to date with rows that other processes have written.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ CREATE TABLE log (
 
 @dataclass(frozen=True)
 class Decision:
-    """One row of the log that stands."""
+    """A decision that has not been undone."""
 
     revision: int
     id: str
     action: str
     label: str | None
-    """The label the example is to have; None for `remove` and `skip`."""
+    """The label to give to the example; None for `remove` and `skip`."""
     again: bool = False
-    """Whether `decide` found it there already: the answer was lost, or another tab was first."""
+    """Whether it existed already: the response was lost, or another tab was first."""
 
 
 Changed = Callable[[str, Decision | None], None]
-"""Told of every example decided on, here or elsewhere, and what stands about it now."""
+"""Called with each example that was decided on, in any process, and its current decision."""
 
 
 class Stale(Exception):
-    """The example was decided on meanwhile: what the page showed is no longer so."""
+    """The example was decided on in the meantime, so the page showed an old state."""
 
 
 class Decisions:
@@ -63,45 +63,45 @@ class Decisions:
         self.path = path
         self._changed = changed
         self._lock = threading.Lock()
-        self._seen = 0  # the last row of the log that memory knows
-        self._standing: dict[str, list[Decision]] = {}  # per example, the last one counts
-        self._touched: dict[str, int] = {}  # per example, the last row about it, undo included
-        self._history: dict[int, Decision] = {}  # what stands, in the order it was decided
+        self._seen = 0  # the last row of the log that was read
+        self._standing: dict[str, list[Decision]] = {}  # per example; the last one counts
+        self._touched: dict[str, int] = {}  # per example, the last row about it, undos included
+        self._history: dict[int, Decision] = {}  # decisions not undone, in order, by revision
         with _told_plainly(path):
             self._database = _open(path)
-            self._file = _identity(path)  # else a deleted file would go on taking decisions
+            self._file = _identity(path)  # to notice if the file is deleted while it is open
             self._catch_up()
 
     def current(self, id: str) -> Decision | None:
-        """What stands about an example."""
-        top = self._standing.get(id, [])[-1:]  # in one go: another thread may undo it meanwhile
+        """The current decision about an example."""
+        top = self._standing.get(id, [])[-1:]  # in one step, as another thread may undo it
         return top[0] if top else None
 
     def revision(self, id: str) -> int:
-        """The last row about an example, 0 where there is none: what a new decision must name."""
+        """The last row about an example (0 if none); a new decision must give this number."""
         return self._touched.get(id, 0)
 
     def standing(self) -> list[Decision]:
-        """What stands about each example that was decided on, in no special order."""
+        """The current decision about each decided example, in no particular order."""
         with self._lock:
             return [stack[-1] for stack in self._standing.values() if stack]
 
     def last(self, among: Container[str]) -> Decision | None:
-        """The newest decision about one of these examples: what an undo would take back."""
+        """The newest decision about one of these examples, which an undo would revert."""
         with self._lock:
             newest_first = reversed(self._history.values())
             return next((decision for decision in newest_first if decision.id in among), None)
 
     def refresh(self) -> None:
-        """Take in what other processes decided."""
+        """Read the decisions of other processes."""
         with self._lock:
             self._check_file()
             self._catch_up()
 
     def decide(self, id: str, action: str, label: str | None, seen: int) -> Decision:
-        """Write a decision made while `seen` was the example's revision; it is on disk on return.
+        """Write a decision made when the example's revision was `seen`; it is on disk on return.
 
-        The same decision sent again (the answer was lost) is no conflict.
+        Sending the same decision again (because the response was lost) is not a conflict.
         """
         if action not in ACTIONS or (label is None) != (action in ("remove", "skip")):
             raise ValueError(f"no such decision: {action} {label}")
@@ -115,7 +115,7 @@ class Decisions:
         return Decision(revision, id, action, label)
 
     def undo(self, revision: int) -> str:
-        """Take one decision back, if it still stands on top; its example's id."""
+        """Undo a decision if it is still the current one; returns its example's id."""
         with self._writing():
             decision = self._history.get(revision)
             if decision is None or self.current(decision.id) is not decision:
@@ -128,7 +128,7 @@ class Decisions:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Alone with the log, and up to date; committed, and in memory, only at the end."""
+        """A transaction on the up-to-date log; committed, and read into memory, at the end."""
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -144,7 +144,7 @@ class Decisions:
             self._catch_up()
 
     def _check_file(self) -> None:
-        """What is written must be found again under the file's name."""
+        """Raise if the open file is no longer the one at `path`."""
         if _identity(self.path) != self._file:
             raise sqlite3.OperationalError(
                 "the file of decisions is missing or was replaced; start oddly review again"
@@ -179,14 +179,14 @@ class Decisions:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The database, made where there is none; every commit is flushed to the disk."""
+    """Open or create the database; every commit is flushed to the disk."""
     database = sqlite3.connect(
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
-        database.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own cache too
+        database.execute("PRAGMA fullfsync = ON")  # macOS: also flush the disk's own cache
         _prepare(database, path)
         (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if sound != "ok":
@@ -232,7 +232,7 @@ def _told_plainly(path: Path) -> Iterator[None]:
         if "locked" in reason:
             raise InputError(f"{path} is locked by another program; close that program") from None
         hint = "use --decisions FILE with a writable path"
-        if path.is_file():  # a new one would hold nothing of what was decided
+        if path.is_file():  # a new file would lose these decisions
             hint = "copy it to a writable path and use --decisions with the copy"
         raise InputError(f"{path}: {reason}; {hint}") from None
     except sqlite3.DatabaseError as error:

@@ -1,8 +1,8 @@
-"""Who may ask: this machine's own browser, through the link that was printed, from our own page.
+"""Access control: only a browser that opened the printed link, and only from our own page.
 
-Against other sites in the same browser: the Host header must name this server (DNS rebinding), a
-request that changes something must come from our own page (Origin), and everything but the
-stylesheet and the script needs the token, which the link trades for a SameSite=Strict cookie.
+This protects against other sites in the same browser. The Host header must name this server (DNS
+rebinding). A request that changes something must come from our own page (Origin). Everything except
+stylesheet and scripts needs the token, which the link exchanges for a SameSite=Strict cookie.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEADERS = {
 
 
 class Guard:
-    """Wraps the app: refuses strangers, adds the headers that keep a browser strict."""
+    """Wraps the app: refuses other requests and adds security headers."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app = app

@@ -1,8 +1,8 @@
 """The picture of an example: read only from the dataset's folder, re-encoded, bounded in size.
 
-A page asks by the example's number, never by a path. The id behind the number is still not
-trusted: wherever it leads (`..`, links), only files below the root are opened. A table that names
-its pictures by absolute paths has no such folder: those very paths are opened, and no others.
+The page requests pictures by the example's number, never by a path. The id behind the number is
+not trusted either: wherever it leads (`..`, links), only files below the root are opened. If a
+table lists its pictures by absolute paths, exactly those paths may be opened as well.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class PictureSource(Protocol):
 
 
 class NoImages:
-    """A run without suspects, or from before small pictures were stored."""
+    """For a run without suspects, or from a version that stored no small pictures."""
 
     def read(self, id: str) -> Image.Image:
         raise Unreadable("this run has no pictures")
 
 
 class StoredPictures:
-    """Small pictures in the run folder itself, of data that is no files (digits, CIFAR)."""
+    """Small pictures stored in the run folder, of data that are not files (digits, CIFAR)."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self._contents = contents
 
     @classmethod
     def of(cls, run: Run) -> StoredPictures | None:
-        """Those that the run stored, if it did."""
+        """The pictures that the run stored, if any."""
         try:
             if not (stored := run.thumbnails):
                 return None
             ids = read_table(run.path / "verdicts.parquet", ["id"])["id"].take(list(stored))
-        except (InputError, KeyError, IndexError):  # a broken store is no reason not to review
+        except (InputError, KeyError, IndexError):  # damaged: review without pictures
             return None
         return cls(dict(zip(ids.to_pylist(), stored.values(), strict=True)))
 
@@ -77,7 +77,7 @@ class PictureFiles:
         self.root = os.path.realpath(root)
         self._bases = [self.root, os.path.realpath(base or root)]
         self._listed = listed
-        list_formats()  # Pillow's plugins load now, not under the first picture
+        list_formats()  # load Pillow's plugins now, not with the first picture
 
     def find(self, id: str) -> str:
         """The real path of an example's file."""
@@ -103,13 +103,13 @@ class PictureFiles:
 
 
 def _is_plain_file(path: str) -> bool:
-    """Whether an absolute path means what it says: no `..` in it, and no link at its end."""
+    """Whether it is an absolute path to a file, without `..`, and not a link."""
     plain = os.path.isabs(path) and os.path.normpath(path) == path
     return plain and os.path.isfile(path) and not os.path.islink(path)
 
 
 class FirstOf:
-    """The first source that has the picture; the first one's reason where none has."""
+    """Reads from the first source that has the picture; if none has, the first reason counts."""
 
     def __init__(self, sources: Sequence[PictureSource]) -> None:
         self._sources = sources
@@ -125,7 +125,7 @@ class FirstOf:
 
 
 def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
-    """This run's pictures: its files, else what it stored; `id` is one of its."""
+    """This run's pictures: its files, else what it stored; `id` is any id of the run."""
     stored = StoredPictures.of(run)
     is_row = not os.path.splitext(id)[1]
     if is_row and stored and folder is None:
@@ -135,7 +135,7 @@ def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
         return FirstOf([files, stored])
     if found := files or stored:
         return found
-    if is_row:  # of memory: no file to look for
+    if is_row:  # data in memory, without files
         return NoImages()
     data = str(run.config.get("data") or "")
     hint = "restore them, or give their folder with --images"
@@ -143,7 +143,7 @@ def find_images(run: Run, id: str, folder: Path | None = None) -> PictureSource:
 
 
 def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
-    """Where the image files lie: as the run's settings say, or below `folder`."""
+    """The image files: in the data's folder as the run's settings say, or below `folder`."""
     base = run.data_root
     if folder is None:
         return None if base is None else PictureFiles(base, listed=_list_absolute(run, base))
@@ -153,7 +153,7 @@ def find_files(run: Run, folder: Path | None = None) -> PictureFiles | None:
 
 
 def _list_absolute(run: Run, root: Path) -> frozenset[str]:
-    """The absolute paths that a table names; an image folder has no business with any."""
+    """The absolute paths that a table lists; empty for an image folder, which needs none."""
     if not (root / Path(str(run.config.get("data"))).name).is_file():
         return frozenset()
     ids = read_table(run.path / "verdicts.parquet", ["id"])["id"]
@@ -161,7 +161,7 @@ def _list_absolute(run: Run, root: Path) -> frozenset[str]:
 
 
 def encode(image: Image.Image, side: int) -> tuple[bytes, str]:
-    """The picture as fresh bytes no larger than `side` either way, and their type."""
+    """The picture re-encoded, with sides of at most `side` pixels; and its media type."""
     if max(image.size) > side:
         image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
     buffer = io.BytesIO()

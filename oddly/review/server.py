@@ -1,4 +1,4 @@
-"""The review's web server: routes, and the way from a port to a link. Only ever on 127.0.0.1."""
+"""The web server of the review: routes, and starting it. It only listens on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PORTS_TRIED = 50
 BODY_LIMIT = 16_384
 GRID_LIMIT = 200
 LARGE, SMALL = LARGEST_SIDE, 224  # longest side of a picture, alone and in the grid
-DECODERS = 2  # pictures decoded at a time: each may need hundreds of megabytes
+DECODERS = 2  # pictures decoded at the same time; each may need hundreds of megabytes
 SCRIPTS = ("review.js", "choose.js", "grid.js", "undo.js", "keys.js")
 STATIC = {
     "review.css": "text/css; charset=utf-8",
@@ -132,7 +132,7 @@ class Pages:
         return await self._step(rank)
 
     async def _step(self, rank: int | None, status: int = 200, **more: Any) -> Response:
-        """In a thread: it waits for the decisions' file, which another process may be writing."""
+        """The response with a suspect. In a thread, since another process may lock the file."""
         following = await run_in_threadpool(self.session.step, rank)
         return JSONResponse({**more, **following}, status)
 
@@ -154,7 +154,7 @@ class Pages:
 
 
 def create_app(session: Session, token: str, port: int) -> ASGIApp:
-    """The whole application, guarded."""
+    """The whole application, wrapped in the guard."""
     handlers: dict[Any, Any] = {BadRequest: _bad_request, sqlite3.Error: _not_written}
     return Guard(
         Starlette(routes=Pages(session).routes(), exception_handlers=handlers), token, port
@@ -162,11 +162,11 @@ def create_app(session: Session, token: str, port: int) -> ASGIApp:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on 127.0.0.1 at `port`, or at the next one that is free (0: any)."""
+    """A socket on 127.0.0.1 at `port`, or at the next free one (0: any)."""
     for candidate in range(port, min(port + PORTS_TRIED, 65536)):
-        # Named as TCP: only then asyncio turns Nagle's delay off, 40 ms for every answer.
+        # With IPPROTO_TCP, asyncio turns off Nagle's algorithm, which costs 40 ms per response.
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # after a kill, at once again
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # restart right after a kill
         try:
             sock.bind((ADDRESS, candidate))
             sock.listen(128)
@@ -180,10 +180,10 @@ def listen(port: int) -> socket.socket:
 
 
 def serve(session: Session, port: int, announce: Callable[[str, int], None]) -> None:
-    """Answer until Ctrl-C; `announce` is told the link, and the port it was given."""
+    """Serve until Ctrl-C; `announce` is called with the link and the port that was found."""
     import uvicorn
 
-    # Pillow's own remark on a large picture; `images` decides what is too large.
+    # Ignore Pillow's warning about large pictures; `images` decides what is too large.
     warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
     with listen(port) as sock:
         port = sock.getsockname()[1]
@@ -202,7 +202,7 @@ def serve(session: Session, port: int, announce: Callable[[str, int], None]) -> 
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent, if it is small and says that it is one."""
+    """The JSON object in the request; refuse large bodies and other content types."""
     if request.headers.get("content-type") != "application/json":
         raise BadRequest("expected JSON")
     content = b""

@@ -30,7 +30,7 @@ BLOCK = 4096  # states looked through at a time
 
 
 class BadRequest(Exception):
-    """What the page asked for makes no sense; one line."""
+    """An invalid request from the page; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,17 @@ class Card:
     id: str
     given: str
     suggested: str | None
-    """None: the network says what is given, or nobody asked it."""
+    """None if the network predicts the given label, or if there is no prediction."""
     agrees: bool
-    """The first of these."""
+    """Whether the network predicts the given label."""
     confidence: float | None
     words: str
     image: str
-    """Where its picture is to be had."""
+    """The address of its picture."""
     revision: int
     """To be sent back with a decision."""
     action: str | None
-    """What stands about it: keep, suggestion, relabel, remove, skip or nothing."""
+    """The current decision: keep, suggestion, relabel, remove, skip or None."""
     label: str | None
 
 
@@ -63,7 +63,7 @@ class Progress:
     decided: int
     skipped: int
     undo: Decision | None
-    """The newest one, in whichever tab it was made: what an undo would take back."""
+    """The newest decision, from any tab, which an undo would revert."""
 
 
 class Session:
@@ -77,8 +77,8 @@ class Session:
         decisions: Path | None = None,
     ) -> None:
         self.run = run
-        # In every picture's address: browsers keep pictures, and the next review on this port has
-        # other ones under the same numbers.
+        # Part of every picture's address, because browsers cache pictures and the next review on
+        # this port has other pictures with the same numbers.
         self._key = secrets.token_hex(4)
         self.suspects = Suspects.read(run, top)
         ids = self.suspects.ids
@@ -88,7 +88,7 @@ class Session:
         check_labels(self.decisions, self.suspects.class_names)
 
     def about_pictures(self) -> str | None:
-        """Why the first suspect has no picture: a hint to whoever starts the review."""
+        """Why the first suspect has no picture, as a hint in the terminal; None if it has one."""
         if not self.suspects.ids:
             return None
         try:
@@ -98,7 +98,7 @@ class Session:
         return None
 
     def overview(self) -> dict[str, Any]:
-        """What the page needs once."""
+        """What the page needs once, at the start."""
         self.decisions.refresh()
         return {
             "review": self._key,
@@ -148,7 +148,7 @@ class Session:
         }
 
     def find(self, after: int, show: str) -> int | None:
-        """The next suspect of a kind after a rank; from the top again where there is none."""
+        """The next suspect of a kind after a rank; starts again from the top if there is none."""
         return next(self._following(after, show), next(self._following(-1, show), None))
 
     def decide(self, rank: int, action: str, label: str | None, seen: int) -> Decision:
@@ -164,7 +164,7 @@ class Session:
             if label not in self.suspects.class_names:
                 raise BadRequest("no such class")
             if label == suspect.given:
-                action = "keep"  # it is none that changes
+                action = "keep"  # the label does not change
         elif action in ACTIONS:
             label = None
         else:
@@ -172,7 +172,7 @@ class Session:
         return self.decisions.decide(suspect.id, action, label, seen)
 
     def undo(self, revision: int) -> int | None:
-        """Take a decision back; the rank of its suspect."""
+        """Undo a decision; returns the rank of its suspect."""
         return self.suspects.rank_of.get(self.decisions.undo(revision))
 
     def progress(self) -> Progress:
@@ -198,17 +198,17 @@ class Session:
             self._state[rank] = SKIPPED if skipped else DECIDED if decision else OPEN
 
     def _following(self, after: int, show: str) -> Iterator[int]:
-        """Ranks of a kind beyond `after`, a block of states at a time."""
+        """Ranks of a kind after `after`, looked up block by block."""
         if show not in SHOWN:
             raise BadRequest("no such filter")
         for start in range(max(after + 1, 0), len(self._state), BLOCK):
-            # One pass over the states: other threads change them meanwhile.
+            # Read the states once, because other threads may change them.
             wanted = SHOWN[show][self._state[start : start + BLOCK]]
             yield from (start + int(place) for place in np.flatnonzero(wanted))
 
 
 def check_labels(decisions: Decisions, class_names: list[str]) -> None:
-    """Refuse decisions that were made about other classes: this is another dataset's file."""
+    """Refuse a file of decisions with other classes, which belongs to another dataset."""
     labels = {decision.label for decision in decisions.standing() if decision.label is not None}
     if unknown := labels - set(class_names):
         raise InputError(

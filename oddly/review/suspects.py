@@ -1,4 +1,4 @@
-"""The suspects of a run, worst first, held by column: a million examples are no burden."""
+"""The suspects of a run, worst first; stored by column, to handle a million examples."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Suspects:
 
     @classmethod
     def read(cls, run: Run, top: int | None = None) -> Suspects:
-        """Those the run removed, or the `top` most suspicious, removed or not.
+        """Those that the run removed, or the `top` most suspicious, removed or not.
 
-        Directly after copies of one picture stand those that the run kept: who decides which
-        label is right decides for all of them.
+        Removed copies of a picture are directly followed by the copies that the run kept, so that
+        you can decide for all of them.
         """
         if not run.is_done or not run.has_verdicts:
             hint = "continue it with the same command and --resume"
@@ -105,7 +105,7 @@ class Suspects:
 
 
 def _is_judged(table: pa.Table) -> bool:
-    """Whether the run says which labels are wrong: by a threshold, or by a rule without one."""
+    """Whether the run has verdicts: by a threshold, or by a rule without one."""
     removes = pc.any(pc.invert(table["keep"])).as_py()
     return table["threshold"].null_count < len(table) or bool(removes)
 
@@ -116,9 +116,9 @@ def describe_score(
     percentile: float | None,
     by_rule: bool = False,
 ) -> str:
-    """How odd an example looks beside labels that are random.
+    """How suspicious a label is, compared with random labels.
 
-    `by_rule`: labels went wrong by a rule in this run; what has no percentile fell under it.
+    `by_rule`: the run has systematically wrong labels; those have no percentile.
     """
     if score is None:
         return "Never seen in training"
@@ -140,10 +140,10 @@ def describe_score(
 
 
 def _choose(rows: pa.Table, twins: Mapping[str, Twin], top: int | None) -> pa.Table:
-    """The suspects, or the `top` first, and those copies of their pictures that the run kept."""
+    """The suspects, or the `top` first ones, and kept copies of their pictures."""
     rows = rows.append_column("group", _group_twins(rows, twins))
     rows = rows.append_column("kept", rows["keep"].cast(pa.int8()))
-    # As `oddly clean` ranks them: what a class keeps for its smallness comes after the removed.
+    # Ranked as in `oddly clean`: removed examples first, then high scores that were kept.
     order = [("kept", "ascending"), ("group", "ascending"), *WORST]
     if top is None:
         chosen = rows.filter(pc.invert(rows["keep"]))
@@ -159,7 +159,7 @@ def _choose(rows: pa.Table, twins: Mapping[str, Twin], top: int | None) -> pa.Ta
 
 
 def _group_twins(table: pa.Table, twins: Mapping[str, Twin]) -> pa.Array:
-    """Copies come first, side by side: the surest suspects."""
+    """The picture of each copy, to sort them first and side by side; null for others."""
     if not twins:
         return pa.nulls(len(table), pa.int64())
     return pa.array(
@@ -168,7 +168,7 @@ def _group_twins(table: pa.Table, twins: Mapping[str, Twin]) -> pa.Array:
 
 
 def _not_decided(table: pa.Table) -> pa.Table:
-    """Without labels that a person had decided on before this run: they are not asked again."""
+    """Drop labels that a person decided before this run, which need not be reviewed again."""
     if "reason" not in table.column_names:
         return table
     decided = pc.fill_null(pc.equal(table["reason"], DECIDED), False)
@@ -176,7 +176,7 @@ def _not_decided(table: pa.Table) -> pa.Table:
 
 
 def list_classes(table: Any) -> list[str]:
-    """All classes in their order: the columns' dictionaries hold those without examples too."""
+    """All classes in order, from the columns' dictionaries, which include empty classes."""
     found: dict[str, None] = {}
     for name in ("given_name", "suggested_name"):
         column = table[name]
