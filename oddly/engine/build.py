@@ -127,10 +127,7 @@ def fill_in(config: RunConfig, data: LabelledData, method: Method) -> RunConfig:
 
 
 def method_settings(config: RunConfig) -> Mapping[str, Any]:
-    """The method's settings; on frozen features, the default counterfactual is always sentinels.
-
-    The final layer alone, trained on such features, says nothing about random labels.
-    """
+    """The method's settings; sentinels on frozen features, where the final layer tells nothing."""
     if config.frozen and "counterfactual" in settings_of(config.method):
         return {"counterfactual": "sentinels", **config.settings}
     return config.settings
