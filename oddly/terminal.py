@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on, and the table at its end."""
+"""Progress in the terminal during a run, and the table at its end."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from oddly.engine.watch import Watcher
 from oddly.errors import count, shown
 from oddly.records import Run
 
-QUIET = 5.0  # seconds of reading, or of the first epoch, before a log hears of it
-LONGEST_QUIET = 60.0  # seconds between lines in a log
-PACE_AFTER = 10.0  # seconds of steps that tell how long a run will take
-LONG_RUN = 30.0  # minutes: who did not expect that may want to choose otherwise
-LONG_EPOCH = 15.0  # seconds: then the sweep after the last one takes long enough to be told of
+QUIET = 5.0  # seconds of reading images, or of the first epoch, before the first line in a log
+LONGEST_QUIET = 60.0  # seconds between later lines in a log
+PACE_AFTER = 10.0  # seconds of steps from which to estimate the time of a run
+LONG_RUN = 30.0  # minutes: for longer runs, print the estimate with advice
+LONG_EPOCH = 15.0  # seconds: then the sweep after the last epoch is worth a note
 
 
 class TerminalWatcher(Watcher):
-    """A progress bar over all epochs with rate and remaining time; plain lines into a file."""
+    """A progress bar over all epochs with rate and remaining time; plain lines in a log file."""
 
     command = "train"
 
@@ -42,17 +42,17 @@ class TerminalWatcher(Watcher):
         self.where, self.last_saved = "", 0
         self.read_since: float | None = None
         self.read_before = self.tenth = 0
-        self.told = self.begun = time.monotonic()  # the last line in a log; this epoch
+        self.told = self.begun = time.monotonic()  # time of the last line, and of the epoch's start
         self.patience = QUIET
-        self.longest = 0.0  # epoch, in seconds
-        self.first_step: float | None = None  # when it was over; None also once the pace is known
+        self.longest = 0.0  # seconds of the longest epoch
+        self.first_step: float | None = None  # when it ended; None again once the pace is known
 
     def note(self, text: str) -> None:
         self.told = time.monotonic()
         self.console.print(f"  {shown(text)}", markup=False, highlight=False, soft_wrap=True)
 
     def how_to_go_on(self) -> str:
-        """For somebody who pressed Ctrl-C: from where, and the exact command, if there is a run."""
+        """After Ctrl-C: the command that continues the run, and from where; empty without a run."""
         if self.folder is None:
             return ""
         how = "continue"
@@ -77,7 +77,7 @@ class TerminalWatcher(Watcher):
             self.end()
 
     def _note_reading(self, done: int, total: int) -> None:
-        """Into a file: a line for each tenth of what takes a while."""
+        """In a log file: a line for each tenth, if it takes a while."""
         now = time.monotonic()
         if self.read_since is None:
             self.read_since, self.read_before = now, done
@@ -87,7 +87,7 @@ class TerminalWatcher(Watcher):
             left = f", {(total - done) / rate:,.0f} s left" if done < total else ""
             self.note(f"read {done:,} of {total:,} images, {rate:,.0f} per second{left}")
             self.tenth = tenth
-        if done == total:  # what is read next has a pace of its own
+        if done == total:  # the next images are timed separately
             self.read_since, self.tenth = None, 0
 
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
@@ -118,7 +118,7 @@ class TerminalWatcher(Watcher):
 
     def begin_epoch(self, epoch: int, steps: int) -> None:
         self.where = f" in epoch {epoch}"
-        self.share = 1 / max(steps, 1)  # of an epoch, that a step is
+        self.share = 1 / max(steps, 1)  # share of an epoch that one step is
         self.epoch, self.steps, self.done, self.begun = epoch, steps, 0, time.monotonic()
 
     def step(self, examples: int) -> None:
@@ -134,7 +134,7 @@ class TerminalWatcher(Watcher):
             self.patience = LONGEST_QUIET
 
     def _tell_pace(self) -> None:
-        """Once, in the first epoch; its first step does not count, which may compile."""
+        """Estimate the time once, in the first epoch, without its first step, which may compile."""
         now = time.monotonic()
         if self.done == 1:
             self.first_step = now if not self.longest else None
@@ -145,7 +145,7 @@ class TerminalWatcher(Watcher):
         minutes = each * self.steps * left / 60
         self.first_step = None
         if minutes > LONG_RUN and self.command == "train":
-            # A run that goes on cannot be another one.
+            # No advice for a resumed run, which cannot be changed.
             advice = (
                 "; use fewer --epochs or a smaller --model, or oddly clean for a"
                 " dataset of image files, to save time"
@@ -173,7 +173,7 @@ class TerminalWatcher(Watcher):
             self.note("taking one last look at every image")
 
     def end(self) -> None:
-        self.read_since, self.tenth = None, 0  # other images may be read next
+        self.read_since, self.tenth = None, 0  # the next images are timed separately
         if self.progress:
             self.progress.stop()
             self.progress = None

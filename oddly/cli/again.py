@@ -1,4 +1,4 @@
-"""The command that a run was begun with, to be pasted again with something changed."""
+"""Rebuild the command that started a run, with changes, for the user to paste."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from oddly.cli.app import app
 if TYPE_CHECKING:
     from oddly.records import Run
 
-NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # said otherwise, or for this command alone
+NOT_AGAIN = ("data", "path", "labels", "pool_splits")  # options that are handled separately
 
 
 def command_again(run: Run, labels: str | None, leave_out: Collection[str] = ()) -> list[str]:
-    """The command of a run, ready to be pasted, with that table of labels and into a free folder.
+    """The command of a run, ready to paste, with this table of labels and a free output folder.
 
-    `oddly train` names a folder after its settings, the table among them, by itself.
+    `oddly train` needs no --out: it names the folder after its settings, which include the table.
     """
-    # `oddly clean` alone judges all splits together
+    # only `oddly clean` judges all splits together by default
     command = "clean" if run.config.get("pool_splits") else "train"
     data = str(run.config.get("data"))
     there = str(run.find_path(data))
@@ -32,7 +32,7 @@ def command_again(run: Run, labels: str | None, leave_out: Collection[str] = ())
         from oddly.data import DATASETS  # torch takes a second
 
         if data not in DATASETS:
-            data = there  # the run was begun in another folder than this
+            data = there  # the run was started in another working directory
     words = ["oddly", command, data]
     if labels is not None:
         words += ["--labels", labels]
@@ -44,7 +44,7 @@ def command_again(run: Run, labels: str | None, leave_out: Collection[str] = ())
 def _free_folder(used: Path) -> Path:
     """runs/photos-clean → runs/photos-clean-2, or the next number that is free."""
     stem, _, number = used.name.rpartition("-")
-    first = used.with_name(stem) if number.isdecimal() else used  # -2 already: the next is -3
+    first = used.with_name(stem) if number.isdecimal() else used  # runs/photos-clean-2 → …-3
     if not first.exists():
         first = used
     return next(
@@ -53,17 +53,17 @@ def _free_folder(used: Path) -> Path:
 
 
 def _options(run: Run, command: str, leave_out: Collection[str]) -> Iterator[str]:
-    """What the run was made with, as far as the command has an option for it."""
+    """The options that the run was started with, as far as the command has them."""
     from oddly.records import count_unread
 
     config = run.config
     made_with = {**config, **(config.get("settings") or {})}
-    if command == "clean":  # the settings that it chose by itself it will choose again
+    if command == "clean":  # only the user's options: it will choose the other settings again …
         made_with = dict(config.get("asked") or {})
-        if config.get("tried"):  # but for a network that was tried: it need not be tried again
+        if config.get("tried"):  # … except for the network, which need not be tried again
             network = "backbone" if config.get("backbone") else "model"
             made_with[network] = config.get(network)
-    # perhaps images were left out only when the run went on
+    # the option may have been given only when the run was resumed
     made_with["skip_unreadable"] = config.get("skip_unreadable") or any(count_unread(run.path))
     for option in _parameters(command):
         value = made_with.get(option.name)
@@ -73,14 +73,14 @@ def _options(run: Run, command: str, leave_out: Collection[str]) -> Iterator[str
             continue
         if isinstance(value, bool):
             yield option.opts[0] if value else option.secondary_opts[0]
-        elif value or not option.name.endswith("_seed"):  # of those 0 is the default, unwritten
+        elif value or not option.name.endswith("_seed"):  # a seed of 0 is the default
             yield from (option.opts[0], str(value))
     if command == "train":
         yield from _settings(run)
 
 
 def _settings(run: Run) -> Iterator[str]:
-    """Settings of the method that have no option of their own and are not as usual."""
+    """Settings of the method without their own option, if they are not the default."""
     own = {option.name for option in _parameters("train")}
     chosen = {k: v for k, v in (run.config.get("settings") or {}).items() if k not in own}
     if not chosen:
@@ -95,6 +95,6 @@ def _settings(run: Run) -> Iterator[str]:
 
 
 def _parameters(command: str) -> Sequence[Any]:
-    """What a command of ours can be told."""
+    """The parameters of a command."""
     group: Any = typer.main.get_command(app)
     return list(group.commands[command].params)

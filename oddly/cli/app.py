@@ -1,4 +1,4 @@
-"""What all commands share: the app, the consoles, one line for what went wrong."""
+"""What all commands share: the app, the consoles, and errors in one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ORDER = ("demo", "clean", "report", "review", "apply", "train", "compare", "repr
 
 
 class InOrder(TyperGroup):
-    """Commands as a newcomer needs them, not as their files are imported."""
+    """Lists commands in the order that a newcomer needs them, not in the order of imports."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=ORDER.index)
@@ -69,13 +69,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print the results as JSON on
 
 
 def in_panel(panel: str, help: str | None = None, flag: str | None = None, **more: Any) -> Any:
-    """An option under a heading of --help; `flag` where it is not the parameter's name."""
+    """An option in a panel of --help; `flag` if it differs from the parameter's name."""
     names = [flag] if flag else []
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
 def given_options(context: typer.Context, leave_out: Collection[str]) -> dict[str, Any]:
-    """What the user wrote, for the function behind: the defaults are the engine's business."""
+    """The options that the user gave; defaults are left to the function that is called."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {
         name: context.params[name]
@@ -85,7 +85,7 @@ def given_options(context: typer.Context, leave_out: Collection[str]) -> dict[st
 
 
 def check_there(source: str | None, name_too: bool = False) -> None:
-    """Tell of a file or folder that is missing now: the rest loads torch, for seconds.
+    """Fail on a missing file or folder before torch is loaded, which takes seconds.
 
     `name_too`: it may also be the name of a dataset, unless it looks like a path.
     """
@@ -100,22 +100,22 @@ def check_there(source: str | None, name_too: bool = False) -> None:
 
 
 def say(*lines: str) -> None:
-    """The answer, as it is: brackets in a name are no markup, and no path is broken.
+    """Print results as they are: brackets are not markup, and paths are not wrapped.
 
-    A name may hold what a terminal obeys: such signs are spelt out, line breaks too.
+    Control characters and line breaks in names are escaped.
     """
     for line in lines:
         out_console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def remark(text: str) -> None:
-    """What is not the answer: to stderr, so that a pipe gets the answer alone."""
+    """Print everything that is not a result to stderr, so that a pipe gets only results."""
     for line in text.split("\n"):
         err_console.print(shown(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_table(table: Table) -> None:
-    """In full, also into a file or a narrow window: a column cut off is of no use."""
+    """Print a table in full width, even to a file or a narrow window."""
     room = out_console.options.update(max_width=1_000)
     width = Measurement.get(out_console, room, table).maximum
     Console(file=out_console.file, emoji=False, width=max(width, out_console.width)).print(table)
@@ -130,14 +130,15 @@ def print_figures(figures: dict[str, Any], json: bool) -> None:
 
 
 def main() -> None:
-    """The entry point: what the user got wrong is told in one line, without a traceback."""
-    # Threads that wait by spinning crawl when another process wants a core: six times slower.
+    """The entry point: input errors are printed in one line, without a traceback."""
+    # Spinning threads get six times slower when another process wants a core.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_freed_memory()
-    # Pillow's own remark on a large picture: what cannot be read is told, the rest is read.
+    # Ignore Pillow's warning about large pictures; unreadable ones are reported anyway.
     warnings.filterwarnings("ignore", message=r"Image size \(\d+ pixels\) exceeds limit")
-    if isinstance(sys.stdout, io.TextIOWrapper):  # as stderr is: a name in signs that the
-        sys.stdout.reconfigure(errors="backslashreplace")  # terminal has not is no reason to end
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As for stderr: do not fail on names that the terminal's encoding does not have.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app()
     except InputError as error:
@@ -145,14 +146,14 @@ def main() -> None:
     except OSError as error:
         fail(describe(error), 1)
     except RuntimeError as error:
-        # Python wraps what interrupts the making of a class: torch makes many while it is loaded.
+        # Ctrl-C while torch is imported: Python wraps it if it comes while a class is created.
         if not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         fail("interrupted", 130)
 
 
 def describe(error: OSError, where: Path | None = None) -> str:
-    place = error.filename2 or error.filename or where  # a copy fails at its target, the second
+    place = error.filename2 or error.filename or where  # filename2: the target of a copy
     return f"{error.strerror or error}" + (f": {place}" if place else "")
 
 

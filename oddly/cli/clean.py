@@ -1,4 +1,4 @@
-"""oddly clean: the wrong labels of a folder of images."""
+"""oddly clean: find the wrong labels in a dataset of images."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _make_watcher(top: int | None, json: bool) -> Any:
     from oddly.terminal import TerminalWatcher
 
     class Terminal(TerminalWatcher, CleanWatcher):
-        """A table of what was chosen before the bars, the findings before the exports."""
+        """Prints the chosen settings before the progress bars, the findings before exports."""
 
         command = "clean"
         unshown: OSError | SystemExit | None = None
@@ -126,14 +126,14 @@ def _make_watcher(top: int | None, json: bool) -> Any:
         def judged(self, run: Run) -> None:
             try:
                 _show(run, top, json)
-            except (OSError, SystemExit) as error:  # nobody reads on: copies and exports come yet
+            except (OSError, SystemExit) as error:  # closed pipe: still write copy and exports
                 self.unshown = error
 
     return Terminal(err_console)
 
 
 def _show(run: Run, top: int | None, json: bool) -> None:
-    """The findings, and where to look next."""
+    """Print the findings, and what to do next."""
     from oddly.clean.findings import summarise, suspects_of
 
     findings = summarise(run)
@@ -150,12 +150,12 @@ def _show(run: Run, top: int | None, json: bool) -> None:
     say("", f"report  {run.path / 'report.html'}", f"tables  {run.path / 'verdicts.csv'}")
     if findings.doubt and run.config.get("backbone") and not run.config.get("fine_tune"):
         say(f"try     {shlex.join(_fine_tune(run))}  # train the whole network, not just a head")
-    those_kept = "" if findings.suspects else " --top 50"  # without, there is nothing to see
+    those_kept = "" if findings.suspects else " --top 50"  # otherwise there is nothing to review
     say(f"next    oddly review {place}{those_kept}")
 
 
 def _fine_tune(run: Run) -> list[str]:
-    """The same run, fine-tuned: it may learn what features of photographs do not show."""
+    """The command for a fine-tuned run, which can learn what frozen features do not show."""
     for_a_head = ("epochs", "batch_size", "learning_rate", "prune_after", "image_size")
     return [*command_again(run, run.config.get("labels"), leave_out=for_a_head), "--fine-tune"]
 

@@ -1,4 +1,4 @@
-"""oddly report: the page of a run."""
+"""oddly report: write the page of a run."""
 
 from __future__ import annotations
 

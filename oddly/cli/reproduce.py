@@ -104,7 +104,7 @@ def reproduce(
     from oddly.experiments.results import STORED, Store
 
     seeds = seeds or (1 if small else 3)
-    # Trifles are not kept with the package's own results.
+    # Results of --small are not stored with the package's own.
     store = Store(results or (runs / "results" if small else STORED))
     if page:
         from oddly.experiments.pages import refresh
@@ -144,7 +144,7 @@ def _draw(experiment: Experiment, drawing: Drawing) -> None:
 def _say_where(
     size: Size, data_dir: str | None, device: str, compile: bool | None, workers: int | None
 ) -> dict[str, Any]:
-    """Options that say where and how fast a run goes, not what it learns."""
+    """Options for where and how fast a run trains, not for what it learns."""
     from oddly.engine.build import choose_device
 
     if compile is None:
@@ -250,7 +250,7 @@ def _table(experiment: Experiment, filled: Sequence[Filled]) -> Any:
 
 
 def _cell_text(cell: Filled | None, digits: int, printed: bool) -> str:
-    """Ours, and below it the paper's where it prints numbers at all."""
+    """Our number, and below it the paper's if it prints any."""
     if cell is None:
         return ""
     from oddly.experiments.pages import ours_text

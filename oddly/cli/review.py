@@ -1,4 +1,4 @@
-"""oddly review and apply: look at the suspects, decide, use what was decided."""
+"""oddly review and apply: look at the suspects, decide, and use the decisions."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def apply(
     changed = counts["suggestion"] + counts["relabel"]
     say(f"{counts['keep']:,} kept, {changed:,} changed, {counts['remove']:,} removed")
     say(f"labels  {table}")
-    if opened.config.get("data") is not None:  # a loop of somebody's own need not have named it
+    if opened.config.get("data") is not None:  # `save_run` in a user's own loop may leave it out
         say(f"use     {shlex.join(command_again(opened, str(table)))}")
     if left := about_undecided(opened, outcome):
         say(left)

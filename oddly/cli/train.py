@@ -1,4 +1,4 @@
-"""oddly demo and train: runs, each with its page."""
+"""oddly demo and oddly train: train, and write the run's page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DATA, NOISE, TRAINING, ODD, RUN = "Data", "Label noise", "Training", "Denoising"
 
 
 def _show(run: Run, json: bool) -> None:
-    """A finished run: its table and where to look, or its summary for a script."""
+    """Print a finished run: its table and where to look next, or its summary as JSON."""
     from oddly.report import write_report
     from oddly.terminal import TerminalWatcher, summary_table
 
@@ -43,7 +43,7 @@ def _show(run: Run, json: bool) -> None:
     print_table(summary_table([run]))
     if run.by_rule:
         say(run.by_rule)
-    if run.doubt:  # the note at the verdict is far above, or in the log of a run that went on
+    if run.doubt:  # repeated here: the note at the verdict is far above, or in an earlier log
         say(run.doubt)
         if better := _better_command(run.config, run.data_root):
             say(
@@ -56,7 +56,7 @@ def _show(run: Run, json: bool) -> None:
 
 
 def _better_command(config: Mapping[str, Any], files: Path | None) -> str | None:
-    """`oddly clean` for image files whose network began from nothing; None where it is no use."""
+    """`oddly clean`, if the data are image files and the network had no pretrained weights."""
     if files is None or any(config.get(name) for name in ("backbone", "weights", "noise")):
         return None
     labels = ["--labels", config["labels"]] if config.get("labels") else []
