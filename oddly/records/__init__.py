@@ -7,10 +7,10 @@ verdicts.parquet     one row per training example
 truth.parquet        true labels where known, apart from everything a method can see
 counterfactual.json  what a random label's loss would be: histogram and percentiles
 thumbnails.parquet   small pictures of the suspects and of some others, where data lies in memory
-model.safetensors, checkpoint.pt   the weights, and where to go on (written by the engine)
+model.safetensors, checkpoint.pt   the weights, and the state to resume from (by the engine)
 summary.json         the run in a few numbers
 done                 empty; the last file written
-.oddly-lock          there while a process writes the folder: its id
+.oddly-lock          exists while a process writes to the folder; contains its id
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures that occur under different labels, as `oddly clean` lists them in duplicates.csv."""
+"""Pictures that occur with different labels, as `oddly clean` lists them in duplicates.csv."""
 
 from __future__ import annotations
 
@@ -15,22 +15,23 @@ from oddly.records.listed import read_list
 
 @dataclass(frozen=True)
 class Twin:
-    """A copy of a picture that occurs under another label too."""
+    """A copy of a picture that also occurs with another label."""
 
     group: int
-    """Which picture."""
+    """The number of the picture."""
     words: str
+    """A sentence about the other copies."""
 
 
 def read_twins(run: Path) -> dict[str, Twin]:
-    """Every copy of a picture that occurs under different labels, by its id.
+    """All copies of pictures that occur with different labels, by id.
 
-    None where the list is missing, or somebody has changed it beyond recognition.
+    Empty if the list is missing or was changed so that it cannot be read.
     """
     groups: dict[int, list[tuple[str, str]]] = {}
     try:
         for row in read_list(run / "duplicates.csv"):
-            if None in (row["id"], row["given_name"]):  # a row cut short
+            if None in (row["id"], row["given_name"]):  # a truncated row
                 return {}
             # Not by the column `conflicting`: spreadsheets save it in the user's language.
             groups.setdefault(int(row["group"]), []).append((row["id"], row["given_name"]))
@@ -45,7 +46,7 @@ def read_twins(run: Path) -> dict[str, Twin]:
 
 
 def group_twins(run: Path, ids: Sequence[str]) -> NDArray[Any]:
-    """(N,) which picture each is a copy of, counted from 1; 0 where it is of none."""
+    """(N,) the number of the picture, from 1, that each example is a copy of; 0 if of none."""
     twins = read_twins(run)
     if not twins:
         return np.zeros(len(ids), np.int64)
@@ -53,7 +54,7 @@ def group_twins(run: Path, ids: Sequence[str]) -> NDArray[Any]:
 
 
 def _describe_others(copies: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """For each label of one picture, where a copy of it has another one."""
+    """For each label of a picture, a sentence about its copies with another label."""
     by_label: dict[str, list[str]] = {}
     for id, label in copies:
         by_label.setdefault(label, []).append(id)

@@ -1,4 +1,4 @@
-"""Files that a reader never meets half of: JSON, rows, Parquet."""
+"""Write files atomically, so that readers never see half of one: JSON, rows, Parquet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from oddly.errors import InputError, count, shown
 
-TEMPORARY = ".oddly-tmp"  # ending of a file that is not whole yet; a kill may leave one behind
+TEMPORARY = ".oddly-tmp"  # suffix of incomplete files; a killed process may leave one behind
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]*)?")  # a class may be called -1
@@ -39,27 +39,27 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException as error:
-        with suppress(OSError):  # none there, or the file system became read-only
+        with suppress(OSError):  # it does not exist, or the file system became read-only
             temporary.unlink()
-        # A full disk names no file, a read-only folder one that nobody has heard of.
+        # Name the user's file: for a full disk the error has no name, or that of the temporary one.
         if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             error.filename = str(path)
             if error.filename2 is not None:
-                del error.filename2  # set to None it would be told: "… -> None"
+                del error.filename2  # None would be printed as "… -> None"
         raise
 
 
 def write_atomic(path: Path, content: bytes | str) -> None:
     """Write the whole file or nothing."""
     if isinstance(content, str):
-        # names of files that are not UTF-8 hold lone surrogates: write those as \udcff
+        # file names that are not UTF-8 contain lone surrogates: write those as \udcff
         content = content.encode("utf-8", "backslashreplace")
     with replacing(Path(path)) as file:
         file.write(content)
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold: NumPy becomes Python, paths become text, NaN and infinity null."""
+    """Convert to what JSON can store: NumPy to Python, paths to text, NaN and infinity to null."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -85,22 +85,22 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """A table that spreadsheets open, whole or not at all.
+    """Write a table that spreadsheets can open, atomically.
 
-    Names stand there as they are: an apostrophe before those that `about_formulas` warns of
-    would be part of the name for every reader but a spreadsheet.
+    Names are written as they are. An apostrophe before those that `about_formulas` warns about
+    would be part of the name for every reader except a spreadsheet.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     careful = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for row in chain([header], rows):
         returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
-        (careful if returns else writer).writerow(row)  # the usual one leaves \r unquoted
+        (careful if returns else writer).writerow(row)  # `writer` does not quote \r
     write_atomic(path, text.getvalue())
 
 
 def about_formulas(names: Iterable[str]) -> str | None:
-    """A warning where a spreadsheet would take names for formulas; None where it would not."""
+    """A warning if a spreadsheet would treat names as formulas; else None."""
     odd = [name for name in names if name.startswith(FORMULA) and not NUMBER.fullmatch(name)]
     if not odd:
         return None
@@ -111,12 +111,12 @@ def about_formulas(names: Iterable[str]) -> str | None:
 
 
 def append_row(path: Path, row: Mapping[str, Any]) -> None:
-    """Add one line of JSON, whole or not at all."""
+    """Append one line of JSON, or nothing if that fails."""
     line = (json.dumps(plain(row), allow_nan=False) + "\n").encode()
     with open(path, "ab", buffering=0) as file:
         start = file.seek(0, os.SEEK_END)
         try:
-            if file.write(line) < len(line):  # a filling disk takes part of it first
+            if file.write(line) < len(line):  # a nearly full disk may write only a part
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         except OSError:
             file.truncate(start)
@@ -124,7 +124,7 @@ def append_row(path: Path, row: Mapping[str, Any]) -> None:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Every line of JSON; a last line torn by a kill is left out, any other bad one an error."""
+    """All lines of JSON. An incomplete last line (after a kill) is skipped; others are errors."""
     lines = path.read_bytes().split(b"\n") if path.exists() else []
     while lines and not lines[-1]:
         lines.pop()

@@ -31,8 +31,8 @@ from oddly.records.tables import VerdictTable, label_column, name_column
 
 FORMAT_VERSION = 1
 OVERWRITE = "--overwrite (in Python overwrite=True)"
-# In the order --overwrite removes them: `done` first, so that no moment shows a finished run with
-# parts missing; config.json last, so that an interrupted removal still looks like a run.
+# In the order in which --overwrite removes them. `done` is first, so that a run with missing parts
+# never looks finished; config.json is last, so that an interrupted removal still looks like a run.
 _FILES = (
     *("done", "summary.json", "checkpoint.pt", "metrics.jsonl", "verdicts.parquet"),
     *("truth.parquet", "counterfactual.json", "model.safetensors", "thumbnails.parquet"),
@@ -56,19 +56,19 @@ class RunWriter:
         environment: Mapping[str, Any],
         overwrite: bool = False,
     ) -> RunWriter:
-        """Start a new run; an older one goes only on `overwrite`, files of others never."""
+        """Start a new run; removes an older run only with `overwrite`, and never other files."""
         path = Path(path)
         check_free(path, overwrite)
         path.mkdir(parents=True, exist_ok=True)
         _remove_run(path)
         write_json(path / "config.json", {**config, "format": FORMAT_VERSION})
-        # what relative paths in the settings start from
+        # the folder that relative paths in the settings start from
         write_json(path / "environment.json", {"folder": os.getcwd(), **environment})
         return cls(path)
 
     @classmethod
     def reopen(cls, path: Path | str, epoch: int) -> RunWriter:
-        """Go on after `epoch`: rows of later epochs go, and so do the marks of a finished run."""
+        """Continue after `epoch`: removes rows of later epochs, and the marks of a finished run."""
         path = Path(path)
         _check_run(path)
         rows = [row for row in read_rows(path / "metrics.jsonl") if row["epoch"] <= epoch]
@@ -83,7 +83,7 @@ class RunWriter:
         append_row(self.path / "metrics.jsonl", row)
 
     def write_verdicts(self, verdicts: VerdictTable) -> None:
-        """Write, or replace, the verdict on every training example."""
+        """Write or replace the verdicts on all training examples."""
         write_parquet(self.path / "verdicts.parquet", verdicts.to_arrow())
 
     def write_truth(self, true_labels: ArrayLike, names: Sequence[str], given: ArrayLike) -> None:
@@ -98,7 +98,7 @@ class RunWriter:
         write_parquet(self.path / "truth.parquet", pa.table(columns))
 
     def write_counterfactual(self, counterfactual: Mapping[str, Any]) -> None:
-        """Write what the threshold was taken from."""
+        """Write where the threshold came from."""
         write_json(self.path / "counterfactual.json", counterfactual)
 
     def write_thumbnails(self, thumbnails: Mapping[int, bytes]) -> None:
@@ -110,7 +110,7 @@ class RunWriter:
         write_parquet(self.path / "thumbnails.parquet", pa.table(columns))
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Write the summary and call the run finished."""
+        """Write the summary and mark the run as finished."""
         write_json(self.path / "summary.json", summary)
         write_atomic(self.path / "done", "")
 
@@ -264,7 +264,7 @@ def check_free(path: Path, overwrite: bool) -> None:
         raise InputError(f"{path} is not empty and not a run folder; choose another --out")
     if not present or overwrite:
         return
-    # Of what: another folder of that name may be meant, whose run is not to be replaced.
+    # Name the data: the user may have another folder of that name in mind.
     data = Run(path).config.get("data")
     of = f" of {shown(str(data))}" if data else ""
     if (path / "done").exists():
@@ -275,15 +275,15 @@ def check_free(path: Path, overwrite: bool) -> None:
 
 
 def _remove_run(path: Path) -> None:
-    """Everything that a run leaves, exports too; not what others laid beside it."""
+    """Remove all files of a run and its exports, but no other files."""
     for name in _FILES:
         (path / name).unlink(missing_ok=True)
-    with suppress(OSError):  # none there, or somebody's files in it
+    with suppress(OSError):  # it does not exist, or contains other files
         (path / "fiftyone").rmdir()
     _remove_temporary(path)
 
 
 def _remove_temporary(path: Path) -> None:
-    """Remove what a kill in the middle of a write left behind."""
+    """Remove incomplete files of a killed process."""
     for file in path.glob(f".*{TEMPORARY}"):
         file.unlink(missing_ok=True)

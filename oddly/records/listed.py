@@ -1,4 +1,4 @@
-"""The lists that `oddly clean` leaves beside a run's own files, as somebody may have saved them."""
+"""Read the lists that `oddly clean` writes, even after a spreadsheet has saved them again."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def read_list(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV; none where it is missing or damaged.
+    """The rows of a CSV; empty if it is missing or damaged.
 
-    A spreadsheet may have saved it again in an encoding of its own (then signs are lost at worst),
-    and with semicolons or tabs for commas.
+    A spreadsheet may have saved it in another encoding (at worst, some characters are lost), and
+    with semicolons or tabs instead of commas.
     """
     with suppress(OSError, csv.Error):
         content = path.read_bytes()

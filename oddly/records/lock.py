@@ -1,4 +1,4 @@
-"""One writer at a time per folder, by a lock that ends with the process that holds it."""
+"""Allow one writer at a time per folder, with a lock that ends with the process that holds it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ except ImportError:  # Windows: nothing is locked there
     fcntl = None  # type: ignore[assignment]
 
 LOCK = ".oddly-lock"
-"""Lies in the folder while somebody writes there, and holds the writer's process id."""
-TRIES = 100  # at a file that another writer, just done, removes under our hands
+"""Exists in a folder while a process writes there; contains the id of that process."""
+TRIES = 100  # the file may be removed by another writer that has just finished
 
 
 class FolderBusy(InputError):
-    """Somebody else writes there now."""
+    """Another process is writing to the folder."""
 
 
 class _Held(threading.local):
@@ -37,14 +37,14 @@ _descriptors: set[int] = set()
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Keep every other writer out; a folder made for the lock goes again if it stays empty.
+    """Keep all other writers out. A folder created for the lock is removed if it stays empty.
 
-    A thread may enter it again for the same folder. Where the system or the drive knows no flock,
-    nothing is locked.
+    The same thread may enter again for the same folder. If the system or the drive does not support
+    flock, nothing is locked.
     """
     place = os.path.realpath(folder)
     if place in _held.folders or _is_file(place):
-        yield  # a file is for the writer to complain of
+        yield  # if it is a file, the writer will raise a clear error
         return
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     try:
@@ -56,13 +56,13 @@ def writing(folder: Path) -> Iterator[None]:
             _held.folders.discard(place)
             _release(folder, descriptor)
     finally:
-        with suppress(OSError):  # not empty: as it should be
+        with suppress(OSError):  # not empty, as expected
             for each in made:
                 each.rmdir()
 
 
 def _is_file(place: str) -> bool:
-    """Asked once: a folder that goes between two questions would seem to be a file."""
+    """Whether it is a file; one call of stat, as the folder may disappear between two."""
     try:
         return not stat.S_ISDIR(os.stat(place).st_mode)
     except OSError:
@@ -70,34 +70,34 @@ def _is_file(place: str) -> bool:
 
 
 def _take(folder: Path) -> int | None:
-    """The locked file's descriptor; None where locking is not possible."""
+    """The descriptor of the locked file; None if locking is not possible."""
     for _ in range(TRIES if fcntl else 0):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, FileNotFoundError):  # it, or one above, came and went just now
+        except (FileExistsError, FileNotFoundError):  # created or removed by another process
             continue
         try:
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        except FileNotFoundError:  # the folder went just now
+        except FileNotFoundError:  # the folder was just removed
             continue
-        except PermissionError:  # another user's lock, which may still be asked; or read only
+        except PermissionError:  # another user's lock, which may be readable; or a read-only folder
             try:
                 descriptor = os.open(folder / LOCK, os.O_RDONLY)
             except OSError:
                 return None
-        except OSError:  # a folder that may only be read
+        except OSError:  # a read-only file system
             return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _busy(folder, descriptor) from None
-        except OSError:  # a drive without locks: nobody needs the file
+        except OSError:  # the drive does not support locks: remove the file
             os.close(descriptor)
             (folder / LOCK).unlink(missing_ok=True)
             return None
         if _is_there(folder, descriptor):
             _descriptors.add(descriptor)
-            with suppress(OSError):  # a full disk: then nobody is told who it is
+            with suppress(OSError):  # a full disk: then the id is missing in error messages
                 os.truncate(descriptor, 0)
                 os.pwrite(descriptor, str(os.getpid()).encode(), 0)
             return descriptor
@@ -115,7 +115,7 @@ def _busy(folder: Path, descriptor: int) -> FolderBusy:
 
 
 def _is_there(folder: Path, descriptor: int) -> bool:
-    """Whether the file that was locked is still the one that others will open."""
+    """Whether the locked file is still the one at this path, which others will open."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(folder / LOCK))
     except FileNotFoundError:
@@ -123,8 +123,8 @@ def _is_there(folder: Path, descriptor: int) -> bool:
 
 
 def _release(folder: Path, descriptor: int | None) -> None:
-    """Remove the file while it is still locked, so that it is never another writer's."""
-    if descriptor is not None and descriptor in _descriptors:  # not in a process forked meanwhile
+    """Remove the file while it is still locked, so that it cannot be another writer's."""
+    if descriptor is not None and descriptor in _descriptors:  # False in a forked process
         _descriptors.discard(descriptor)
         with suppress(OSError):
             (folder / LOCK).unlink()
@@ -132,7 +132,7 @@ def _release(folder: Path, descriptor: int | None) -> None:
 
 
 def _forget() -> None:
-    """In a forked process, as a loader's worker is: the lock is its parent's alone.
+    """Give up the lock in a forked process, such as a loader's worker; only the parent holds it.
 
     A copy of the descriptor would keep the folder locked after the parent was killed.
     """

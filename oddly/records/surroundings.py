@@ -1,4 +1,4 @@
-"""What a run was: its settings as a hash, versions and hardware."""
+"""Describe a run: a hash of its settings, versions and hardware."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PACKAGES = (
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """12 hex digits that change when a setting does; the order of keys does not matter."""
-    # "format" is added on writing: a config hashes alike before and after
+    """A hash of the settings, 12 hex digits; the order of keys does not matter."""
+    # "format" is added when config.json is written and must not change the hash
     settings = {key: value for key, value in plain(config).items() if key != "format"}
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def environment(extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Versions and hardware; `extra` is what only the caller knows (the device in use)."""
+    """Versions and hardware; `extra` is what only the caller knows, such as the device."""
     return {
         "oddly": _version("oddly"),
         "python": platform.python_version(),

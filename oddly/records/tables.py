@@ -1,4 +1,4 @@
-"""The verdicts as a table, and how good they are where the truth is known."""
+"""The verdicts as a table, and their quality if the truth is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-# What decides about an example besides its score: the first keeps it, the second removes it.
+# Reasons that override the score: the first keeps an example, the second removes it.
 DECIDED = "decided by a person"
 SAME_PICTURE = "same picture, another label"
 
@@ -31,11 +31,11 @@ class VerdictTable:
     threshold: float | None
     keep: NDArray[Any]
     suggested_labels: NDArray[Any]
-    """-1 where there is none."""
+    """-1 if there is none."""
     suggested_confidences: NDArray[Any]
     class_names: Sequence[str]
     reasons: Sequence[str | None] | None = None
-    """What decided instead of the score, where anything did; no column where nothing did."""
+    """What decided instead of the score, if anything; None: no such column."""
 
     def to_arrow(self) -> pa.Table:
         """The columns of verdicts.parquet, in their order."""
@@ -60,8 +60,8 @@ class VerdictTable:
 
 
 def has_reason(verdicts: pd.DataFrame, reason: str) -> NDArray[np.bool_]:
-    """Which examples this decided, whatever their score."""
-    if "reason" not in verdicts:  # nothing did
+    """bool (N,): examples that were decided for this reason, whatever their score."""
+    if "reason" not in verdicts:
         return np.zeros(len(verdicts), np.bool_)
     return (verdicts["reason"] == reason).to_numpy(np.bool_)
 
@@ -94,7 +94,7 @@ def score_verdict(
 def text_column(values: Sequence[str]) -> pa.Array:
     try:
         return pa.array(list(values), pa.string())
-    except UnicodeEncodeError:  # names of files that are not UTF-8 hold lone surrogates
+    except UnicodeEncodeError:  # file names that are not UTF-8 contain lone surrogates
         safe = [str(value).encode("utf-8", "backslashreplace").decode() for value in values]
         return pa.array(safe, pa.string())
 
@@ -106,7 +106,7 @@ def label_column(labels: ArrayLike) -> pa.Array:
 def name_column(labels: ArrayLike, class_names: Sequence[str]) -> pa.Array:
     """Class names, dictionary-encoded; null for a label outside the classes."""
     labels = np.asarray(labels, dtype=np.int64)
-    # two classes may bear the same name, a dictionary may not hold it twice
+    # two classes may have the same name, but a dictionary must not contain it twice
     distinct = {name: code for code, name in enumerate(dict.fromkeys(class_names))}
     codes = np.asarray([distinct[name] for name in class_names] + [-1], dtype=np.int32)
     outside = (labels < 0) | (labels >= len(class_names))
@@ -117,7 +117,7 @@ def name_column(labels: ArrayLike, class_names: Sequence[str]) -> pa.Array:
 
 
 def float_column(values: ArrayLike | None, length: int) -> pa.Array:
-    """float32, NaN as null; a single number, or None, stands for every example."""
+    """float32, NaN as null; a single number, or None, is repeated for every example."""
     if values is None or np.ndim(values) == 0:
         values = np.full(length, np.nan if values is None else values)
     floats = np.asarray(values, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Which examples of a run are shown as pictures: one choice for those who write and who read."""
+"""Choose the examples to show as pictures; the writer and the pages use the same choice."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_SUSPECTS = 5_000
-HIGHEST = 200  # kept ones: shown where nothing was removed, stored where something was
-KEPT = 48
-SEED = 0  # so that two pages of a run show the same kept examples
+HIGHEST = 200  # kept examples with the highest scores; on the page only if nothing was removed
+KEPT = 48  # random kept examples on the page
+SEED = 0  # so that all pages of a run show the same ones
 
 
 def choose_pictured(
@@ -18,9 +18,9 @@ def choose_pictured(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices of the suspects, most suspicious first, and of kept examples drawn at random.
 
-    Where nothing was removed, the highest scores stand for suspects; an example without a score
-    (never seen) is none. Copies of one picture (`pictures`, as of `group_twins`) come first, side
-    by side: the surest suspects.
+    If nothing was removed, the highest scores are shown as suspects, without examples that have no
+    score (never seen). Copies of a picture (`pictures`, from `group_twins`) come first, side by
+    side, as they are the surest suspects.
     """
     keep, scores = np.asarray(keep, np.bool_), np.asarray(scores, np.float64)
     ranks = np.where(np.isnan(scores), -np.inf, scores)
@@ -42,7 +42,7 @@ def choose_stored(
 ) -> NDArray[np.int64]:
     """Indices of all examples whose small picture a run stores, in ascending order.
 
-    Those of its page, kept copies of suspects, and what `oddly review --top` comes to next.
+    Those of the page, kept copies of suspects, and the next ones for `oddly review --top`.
     """
     keep, scores = np.asarray(keep, np.bool_), np.asarray(scores, np.float64)
     suspects, kept = choose_pictured(keep, scores, pictures)
