@@ -1,4 +1,4 @@
-"""Charts as coordinates; the template makes marks of them."""
+"""Charts as coordinates, which the template draws."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oddly.report.words import shorten
 
 @dataclass(frozen=True)
 class Tick:
-    """A labelled place on an axis."""
+    """A labelled position on an axis."""
 
     at: float
     text: str
@@ -26,7 +26,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Bar:
-    """A bin of the histogram: from left to right, as high as it is full."""
+    """A bin of the histogram, for tooltips."""
 
     x: float
     width: float
@@ -35,10 +35,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Chart:
-    """A picture in pixels."""
+    """A chart, in pixels."""
 
     key: str
-    """Unique on the page; ids of the title and the description are made from it."""
+    """Unique on the page; used in the ids of title and description."""
     title: str
     description: str
     plane: Plane
@@ -53,9 +53,9 @@ class Chart:
     filled: str = ""
     """The `d` of all bars together."""
     spared: str = ""
-    """The same of those that are kept though they lie above the threshold."""
+    """The `d` of bars of examples that are kept although they are above the threshold."""
     dots: Sequence[tuple[float, float]] = ()
-    """Shown where a line would have no length."""
+    """Shown if a line would have no length."""
     mark: Tick | None = None
     """A vertical line: the threshold, or the epoch of pruning."""
 
@@ -91,7 +91,7 @@ def draw_bars(counts: NDArray[np.int64], edges: NDArray[np.float64], plane: Plan
     """One outline of a bar for each bin that is not empty."""
     bars = []
     for count, low, high in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
-        y = min(plane.y(count), plane.floor - 1.5)  # a single example can still be seen
+        y = min(plane.y(count), plane.floor - 1.5)  # keep a single example visible
         right = round(plane.x(float(high)) - plane.width / 1000, 2)
         bar = f"M{plane.x(float(low))},{plane.floor}V{y}H{right}V{plane.floor}Z"
         bars += [bar] if count else []
@@ -99,7 +99,7 @@ def draw_bars(counts: NDArray[np.int64], edges: NDArray[np.float64], plane: Plan
 
 
 def list_bars(data: ScoreHistogram, plane: Plane) -> list[Bar]:
-    """What each bin holds, for a pointer that rests on it."""
+    """The bins with their tooltips."""
     places = [plane.x(edge) for edge in data.edges.tolist()]
     counts = (data.kept + data.removed).tolist()
     return [
@@ -113,7 +113,7 @@ def list_bars(data: ScoreHistogram, plane: Plane) -> list[Bar]:
 
 
 def describe_bin(data: ScoreHistogram, i: int) -> str:
-    """From where to where; the outer bins may be open."""
+    """The range of a bin in words; the outer bins may be open."""
     low, high = shorten(float(data.edges[i])), shorten(float(data.edges[i + 1]))
     if data.has_less and i == 0:
         return f"below {high}"
@@ -133,7 +133,7 @@ def draw_outline(data: ScoreHistogram, plane: Plane) -> str:
 
 
 def describe_histogram(data: ScoreHistogram) -> str:
-    """What the picture says, for those who do not see it."""
+    """The histogram in words, for screen readers."""
     kept, removed = int(data.kept.sum()), int(data.removed.sum())
     text = f"{kept:,} examples are kept and {removed:,} removed."
     if data.threshold is not None:
@@ -177,7 +177,7 @@ def find_root_steps(most: int) -> list[int]:
     digits = [10 ** (len(str(count)) - 1) for count in counts]
     steps = [0]
     for count in sorted(c // d * d for c, d in zip(counts, digits, strict=True)):
-        # nearer than that, their texts would touch
+        # closer steps would have overlapping labels
         if math.sqrt(count) - math.sqrt(steps[-1]) > math.sqrt(most) / 10:
             steps.append(count)
     return steps

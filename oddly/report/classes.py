@@ -1,4 +1,4 @@
-"""What the verdict did to each class, and which classes it takes for which."""
+"""What the verdict removed from each class, and which classes it confuses."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-MATRIX_SIDE = 20  # classes; more would not fit a screen
-LONGEST = 200  # letters of a name
+MATRIX_SIDE = 20  # classes; more would not fit on a screen
+LONGEST = 200  # characters of a name
 
 
 @dataclass(frozen=True)
 class ClassCount:
-    """One class by its given label; None where the run does not say."""
+    """One class by its given label; values are None if the run does not have them."""
 
     label: int
     name: str
@@ -23,9 +23,9 @@ class ClassCount:
     removed: int
     mislabelled: int | None
     accuracy_before: float | None
-    """Percent of its test images, at the end of the epoch after which was pruned."""
+    """In percent, on its test images, after the epoch of pruning."""
     accuracy_after: float | None
-    """The same at the end of training."""
+    """In percent, at the end of training."""
 
     @property
     def share(self) -> float:
@@ -41,7 +41,7 @@ class Matrix:
     names: Sequence[str]
     counts: Sequence[Sequence[int]]
     left_out: int
-    """Suspects whose classes are not among these."""
+    """Number of suspects whose classes are not in the matrix."""
 
     @property
     def most(self) -> int:
@@ -50,7 +50,7 @@ class Matrix:
 
 
 def name_classes(verdicts: pd.DataFrame) -> dict[int, str]:
-    """The name of every label that occurs; the number itself where it has none."""
+    """The name of every label that occurs, or its number if it has no name."""
     names: dict[int, str] = {}
     for kind in ("suggested", "given"):
         pairs = verdicts[[f"{kind}_label", f"{kind}_name"]].drop_duplicates(f"{kind}_label")
@@ -64,7 +64,7 @@ def name_classes(verdicts: pd.DataFrame) -> dict[int, str]:
 
 
 def cut(name: str) -> str:
-    """A name no longer than a page can bear, its end kept: that is where paths differ."""
+    """Shorten long names in the middle; their end is where paths differ."""
     return (
         name if len(name) <= LONGEST else f"{name[: LONGEST // 4]}…{name[1 - LONGEST * 3 // 4 :]}"
     )
@@ -100,13 +100,13 @@ def count_classes(
 def find_accuracies(
     metrics: Sequence[dict[str, Any]],
 ) -> tuple[Sequence[float | None], Sequence[float | None]]:
-    """Test accuracy by class before and after pruning; empty where the run has none."""
+    """Test accuracy by class before and after pruning; empty if the run has none."""
     known = [row["test_accuracy_by_class"] for row in metrics if row.get("test_accuracy_by_class")]
     return (known[0] if len(known) > 1 else []), (known[-1] if known else [])
 
 
 def count_pairs(verdicts: pd.DataFrame, names: dict[int, str]) -> Matrix | None:
-    """Suspects by given and suggested label, of the classes that most of them have."""
+    """Suspects by given and suggested label, for the classes that occur most often."""
     suspects = verdicts[~verdicts["keep"] & (verdicts["suggested_label"] >= 0)]
     if not len(suspects):
         return None

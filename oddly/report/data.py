@@ -1,4 +1,4 @@
-"""From a run folder to what its page shows; nothing here knows HTML."""
+"""Read a run folder into the data for its page; without any HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Curve:
-    """One number per epoch; None where an epoch has none."""
+    """One number per epoch, or None."""
 
     name: str
     epochs: Sequence[int]
@@ -44,12 +44,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a run says of single examples."""
+    """What a run says about single examples."""
 
     histogram: ScoreHistogram | None
-    """None where no example has a score."""
+    """None if no example has a score."""
     whatif: WhatIf | None
-    """None where there is no threshold to move."""
+    """None if there is no threshold to move."""
     class_names: dict[int, str]
     classes: Sequence[ClassCount]
     class_total: int
@@ -59,19 +59,19 @@ class Judged:
 
     @property
     def tested_by_class(self) -> bool:
-        """Whether there is a test accuracy of single classes."""
+        """Whether there is a test accuracy by class."""
         return any(count.accuracy_after is not None for count in self.classes)
 
     @property
     def tested_before(self) -> bool:
-        """Whether there is one from before pruning too."""
+        """Whether there is also one from before pruning."""
         return any(count.accuracy_before is not None for count in self.classes)
 
     @classmethod
     def from_run(
         cls, run: Run, images: Path | None = None, progress: Progress | None = None
     ) -> Judged | None:
-        """Read the verdicts; None where a run has not come to them."""
+        """Read the verdicts; None if the run has none yet."""
         if not run.has_verdicts:
             return None
         verdicts, truth, rule = check_columns(run), run.truth, run.counterfactual
@@ -100,10 +100,10 @@ class RunPage:
     outcome: str
     """The run in one sentence."""
     notes: Sequence[str]
-    """That labels went wrong by a rule, and why its verdict is not to be trusted, if so."""
+    """Warnings: systematically wrong labels, and why not to trust the verdict."""
     facts: Sequence[Fact]
     scores: Sequence[Fact]
-    """How good the verdict is, where true labels are known."""
+    """How good the verdict is, if true labels are known."""
     settings: Sequence[Fact]
     origin: Sequence[str]
     """Sentences: where the threshold came from."""
@@ -113,7 +113,7 @@ class RunPage:
     curves: Sequence[Curve]
     unit: str
     units: str
-    """What scores are called, one and many."""
+    """What scores are called, singular (`unit`) and plural."""
     source: str | None
     """Where the counterfactual comes from: "sentinels", "weights" or "wrong_label"."""
     footer: str
@@ -122,8 +122,8 @@ class RunPage:
     def from_run(
         cls, run: Run, images: Path | None = None, progress: Progress | None = None
     ) -> RunPage:
-        """Read a run, finished or not; picture files lie below `images` or where the run says."""
-        # a finished run's summary says all; settings may name what its method never used
+        """Read a run, finished or not; image files are below `images` or where the run says."""
+        # prefer the summary of a finished run: settings may include some that were not used
         said = run.summary or {k: v for k, v in run.config.items() if isinstance(v, (str, int))}
         said = {name: run.config.get(name) for name in ("backbone", "fine_tune")} | said
         judged = Judged.from_run(run, images, progress)
@@ -158,7 +158,7 @@ class RunPage:
 
 
 def check_columns(run: Run) -> pd.DataFrame:
-    """The verdicts, if they hold what a page needs."""
+    """The verdicts; raises if columns are missing that the page needs."""
     verdicts, truth = run.verdicts, run.truth
     missing = sorted(COLUMNS - set(verdicts.columns))
     if missing:
@@ -175,7 +175,7 @@ def check_columns(run: Run) -> pd.DataFrame:
 
 
 def make_curves(metrics: Sequence[dict[str, Any]], prune_after: int | None) -> list[Curve]:
-    """A curve for each number that at least one epoch has."""
+    """A curve for each number that is known for at least one epoch."""
     epochs = [row["epoch"] for row in metrics]
     names = {
         "lr": "Learning rate",

@@ -1,4 +1,4 @@
-"""A run in numbers, as text: what stands at the top of its page and at its end."""
+"""A run in numbers, as text: for the top of its page, and for the bottom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oddly.report.words import NBSP, shorten
 
 @dataclass(frozen=True)
 class Fact:
-    """One number at a glance."""
+    """One number with its name and a note."""
 
     name: str
     value: str
@@ -23,7 +23,7 @@ class Fact:
 
 
 def describe_run(said: dict[str, Any]) -> str:
-    """How it was trained, in one line."""
+    """How the run was trained, in one line."""
     parts = [str(said["method"])] if said.get("method") else []
     parts += [name_model(said)] if said.get("model") else []
     parts += [count(said["epochs"], "epoch")] if said.get("epochs") else []
@@ -31,7 +31,7 @@ def describe_run(said: dict[str, Any]) -> str:
 
 
 def name_model(said: dict[str, Any]) -> str:
-    """The network; a head alone says little without what it stands on."""
+    """The network; for a head, also the backbone."""
     if said.get("backbone") and not said.get("fine_tune"):
         return f"{said['backbone']}, frozen, with a head"
     return str(said["model"])
@@ -40,7 +40,7 @@ def name_model(said: dict[str, Any]) -> str:
 def list_facts(
     run: Run, said: dict[str, Any], verdicts: pd.DataFrame | None, prune_after: int | None
 ) -> list[Fact]:
-    """The numbers a reader looks for first; what is not known is left out."""
+    """The numbers a reader looks for first; unknown ones are left out."""
     return [
         *list_images(said, verdicts),
         *list_left_out(run),
@@ -52,7 +52,7 @@ def list_facts(
 
 
 def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fact]:
-    """How many there are, and how many are suspected, if any could be."""
+    """The number of images, and of suspects if the run has a verdict."""
     if verdicts is None:
         return []
     total, removed = len(verdicts), int((~verdicts["keep"]).sum())
@@ -65,7 +65,7 @@ def list_images(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fac
 
 
 def list_left_out(run: Run) -> list[Fact]:
-    """What `oddly clean` could not read, and pictures that occur more than once."""
+    """What `oddly clean` could not read, and the pictures that occur more than once."""
     facts = []
     unread = zip(count_unread(run.path), ("image", "folder"), strict=True)
     if told := ", ".join(count(number, kind) for number, kind in unread if number):
@@ -80,12 +80,12 @@ def list_left_out(run: Run) -> list[Fact]:
 
 
 def has_interval(noise: object) -> bool:
-    """Whether an estimate comes with both its ends."""
+    """Whether an estimate has both bounds."""
     return isinstance(noise, dict) and None not in (noise.get("low"), noise.get("high"))
 
 
 def estimated_noise(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list[Fact]:
-    """How many labels are wrong by the run's own estimate, or why it has none."""
+    """The run's estimate of the share of wrong labels, or why there is none."""
     noise = said.get("estimated_noise")
     if not isinstance(noise, dict) or noise.get("rate") is None:
         if verdicts is None or not said.get("counterfactual"):
@@ -101,7 +101,7 @@ def estimated_noise(said: dict[str, Any], verdicts: pd.DataFrame | None) -> list
 
 
 def list_accuracy(run: Run, prune_after: int | None) -> list[Fact]:
-    """In the end, and when it was pruned."""
+    """The test accuracy at the end, and at the time of pruning."""
     if run.test_accuracy is None:
         return []
     before = [
@@ -116,7 +116,7 @@ def list_accuracy(run: Run, prune_after: int | None) -> list[Fact]:
 def list_threshold(
     said: dict[str, Any], verdicts: pd.DataFrame | None, prune_after: int | None
 ) -> list[Fact]:
-    """The threshold, where it comes from and when it was applied."""
+    """The threshold, where it comes from, and when it was applied."""
     threshold = None if verdicts is None else find_threshold(verdicts)
     if threshold is None:
         return []
@@ -128,7 +128,7 @@ def list_threshold(
 
 
 def list_time(said: dict[str, Any]) -> list[Fact]:
-    """Of training, and what of it denoising took."""
+    """The training time, and how much of it was denoising."""
     if said.get("seconds") is None:
         return []
     seconds, own = said["seconds"], said.get("denoise_seconds")
@@ -140,7 +140,7 @@ def list_time(said: dict[str, Any]) -> list[Fact]:
 
 
 def list_scores(said: dict[str, Any]) -> list[Fact]:
-    """The verdict against the true labels; without one, the ranking alone."""
+    """The verdict compared with the true labels; without a verdict, the ranking only."""
     facts = []
     judged = said.get("threshold") is not None or said.get("rule")
     for key, name, note in (
@@ -155,7 +155,7 @@ def list_scores(said: dict[str, Any]) -> list[Fact]:
 
 
 def list_settings(said: dict[str, Any]) -> list[Fact]:
-    """How the run was set up; what is not known is left out."""
+    """The settings of the run; unknown ones are left out."""
     keys = ("model", "epochs", "prune_after", "percentile")
     names = ("Model", "Epochs", "Pruned after epoch", "Target percentile")
     said = {**said, "model": name_model(said)} if said.get("model") else said
@@ -171,7 +171,7 @@ def list_settings(said: dict[str, Any]) -> list[Fact]:
 
 
 def describe_surroundings(run: Run) -> str:
-    """One line: which code, which versions, which machine."""
+    """One line with settings, versions and hardware."""
     around = run.environment
     packages = around.get("packages") or {}
     parts = [f"settings {config_hash(run.config)}"]

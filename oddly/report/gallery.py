@@ -1,4 +1,4 @@
-"""The examples that a page shows as pictures: suspects, worst first, and kept ones for contrast."""
+"""The examples that a page shows as pictures: suspects, worst first, and kept ones to compare."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from oddly.records import (
 )
 from oddly.report.classes import cut
 
-MOST_PIXELS = 40_000_000  # of one file: a page is no reason to fill the memory
-BATCH = 64  # files between two reports of progress
+MOST_PIXELS = 40_000_000  # of one file, to limit memory
+BATCH = 64  # files between two updates of the progress
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Shown:
-    """Examples as columns: place i of each is one example; None where the run does not say."""
+    """Examples as columns: entry i of each belongs to example i; None if the run does not say."""
 
     ids: Sequence[str]
     given: Sequence[int]
@@ -52,10 +52,10 @@ class Shown:
     score: Sequence[float | None]
     words: Sequence[str]
     anyway: Sequence[bool]
-    """Suspects whatever their score: copies that lose against one under another label."""
+    """True for suspects whatever their score: copies that lose against another label."""
     true: Sequence[int] | None
     pictures: Sequence[str | None]
-    """As data addresses."""
+    """As data URLs."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,14 +63,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Gallery:
-    """What there is to look at."""
+    """The pictures of a page."""
 
     suspects: Shown
     total: int
-    """How many suspects there are, shown or not; 0 where nothing was removed."""
+    """Number of suspects, shown or not; 0 if nothing was removed."""
     kept: Shown
     pictureless: int
-    """Examples without a picture, of all that are shown."""
+    """Number of shown examples without a picture."""
 
     @classmethod
     def from_run(
@@ -94,7 +94,7 @@ class Gallery:
 
 
 def show(run: Run, index: NDArray[np.int64], pictures: Sequence[str | None], unit: str) -> Shown:
-    """What is said of these examples."""
+    """The columns for these examples."""
     rows = run.verdicts.iloc[index]
     scores = round_known(rows["score"], 4)
     percentiles = round_known(rows["counterfactual_percentile"], 1)
@@ -129,7 +129,7 @@ def _describe_copy(twin: Twin | None) -> str:
 def describe_score(
     percentile: float | None, score: float | None, unit: str, by_rule: bool = False
 ) -> str:
-    """A score as a person would say it; `by_rule`: a suspect without percentile fell under one."""
+    """A score in words; `by_rule`: a suspect without a percentile is a systematic confusion."""
     if score is None:
         return "never seen in training"
     if percentile is None and by_rule:
@@ -145,28 +145,28 @@ def describe_score(
 
 
 def round_known(column: pd.Series[float], digits: int) -> list[float | None]:
-    """Rounded; None for what is missing."""
+    """Rounded values; None for missing ones."""
     return [None if np.isnan(v) else round(v, digits) for v in column.to_numpy(np.float64).tolist()]
 
 
 def find_pictures(
     run: Run, index: NDArray[np.int64], images: Path | None, progress: Progress | None = None
 ) -> list[str | None]:
-    """Each example's picture as a data address: of its file, else what the run has stored."""
+    """Each example's picture as a data URL, from its file or else from the run."""
     root = images or run.data_root
     ids = run.verdicts["id"].iloc[index].astype(str).tolist()
     try:
         stored = [run.thumbnails.get(i) for i in index.tolist()]
-    except (InputError, KeyError):  # a broken store of pictures is no reason to have no page
+    except (InputError, KeyError):  # damaged: write the page without stored pictures
         stored = [None] * len(ids)
 
     def find(place: int) -> str | None:
         content = read_thumbnail(root, ids[place]) if root else None
         return as_address(content or stored[place])
 
-    list_formats()  # plugins register themselves once, before threads could do so side by side
+    list_formats()  # load Pillow's plugins once, before several threads would
     found: list[str | None] = []
-    # Pillow's remarks (odd EXIF, a large picture) are noise here
+    # ignore Pillow's warnings about odd EXIF or large pictures
     with warnings.catch_warnings(), ThreadPoolExecutor(os.cpu_count()) as pool:
         warnings.simplefilter("ignore")
         for start in range(0, len(ids), BATCH):
@@ -177,7 +177,7 @@ def find_pictures(
 
 
 def read_thumbnail(root: Path, name: str) -> bytes | None:
-    """The small picture of a file, if it is there and can be read."""
+    """The small picture of a file; None if it is missing or cannot be read."""
     for candidate in file_names(name):
         try:
             return shrink(read_picture(os.path.join(root, candidate), SIDE, MOST_PIXELS))
@@ -187,7 +187,7 @@ def read_thumbnail(root: Path, name: str) -> bytes | None:
 
 
 def as_address(content: bytes | None) -> str | None:
-    """A small WebP as a data address; anything else is not shown."""
+    """A small WebP as a data URL; None for anything else."""
     if content is None or content[:4] != b"RIFF" or content[8:12] != b"WEBP":
         return None
     if len(content) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The scores of a run's examples in bins, for its page; nothing here knows HTML."""
+"""The scores of a run's examples in bins, for its page; without any HTML."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from oddly.records import DECIDED, SAME_PICTURE, has_reason
 
 BINS = 40
-STEPS = 10  # places of a dragged threshold within a bin
-FENCE = 3  # widths of the middle that a picture with a threshold reaches to either side
+STEPS = 10  # positions of the movable threshold within a bin
+FENCE = 3  # the histogram ends this many widths of its middle part to either side
 MARGINS = ("score", "scores")
 LOSSES = ("loss", "losses")
 
@@ -23,14 +23,14 @@ class ScoreHistogram:
     """How many examples have which score; the outer bins also hold everything beyond them."""
 
     edges: NDArray[np.float64]
-    """(bins + 1,), may be negative; the threshold, where there is one, is an edge."""
+    """(bins + 1,), may be negative; the threshold, if any, is one of the edges."""
     kept: NDArray[np.int64]
     removed: NDArray[np.int64]
     counterfactual: NDArray[np.float64] | None
-    """Per bin, scaled to the area of the removed bars (of all bars where nothing was removed)."""
+    """Per bin, scaled to the area of the removed bars (of all bars if nothing was removed)."""
     threshold: float | None
     unit: str
-    """What a score is called: "score", or "loss" where it is one."""
+    """What a score is called: "score", or "loss" if it is one."""
     has_less: bool
     """Whether the first bin holds scores below its lower edge."""
     has_more: bool
@@ -39,30 +39,30 @@ class ScoreHistogram:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What each place of a dragged threshold would remove; one number per place."""
+    """What the threshold would remove at each position; one number per position."""
 
     thresholds: NDArray[np.float64]
-    """Ascending, ten to a bin."""
+    """Ascending, ten per bin."""
     start: int
-    """The place of the run's own threshold."""
+    """The position of the run's own threshold."""
     suspects: NDArray[np.int64]
-    """Examples at or above it, but for spared classes and what something else decided."""
+    """Examples at or above it, without spared classes and those decided for another reason."""
     hits: NDArray[np.int64] | None
-    """Those of them that are mislabelled, where that is known."""
+    """How many of them are mislabelled, if that is known."""
     mislabelled: int | None
     below: NDArray[np.float64] | None
-    """Percent of the random labels' scores below it."""
+    """Percentage of the random labels' scores below it."""
     total: int
-    """All examples."""
+    """Number of examples."""
 
 
 def name_scores(
     counterfactual: dict[str, Any] | None, verdicts: pd.DataFrame | None = None
 ) -> tuple[str, str]:
-    """What to call the scores, one and many: those of the paper's rule are plain losses.
+    """What to call the scores, singular and plural: with the paper's rule they are losses.
 
-    Without a counterfactual they are losses only where the table says so: other methods have
-    scores of their own.
+    Without a counterfactual, they are losses only if the table says so: other methods have their
+    own scores.
     """
     if counterfactual is None and verdicts is not None:
         return LOSSES if verdicts["score"].equals(verdicts["loss"]) else MARGINS
@@ -81,7 +81,7 @@ def bin_scores(
     unit, _ = name_scores(counterfactual, verdicts)
     threshold = find_threshold(verdicts)
     span = find_span(scores, threshold, (counterfactual or {}).get("percentiles") or {})
-    # What a later look adds can take a loss below 0.
+    # Later rounds may have lowered a loss below 0.
     edges = make_edges(*span, threshold, from_zero=unit == "loss" and scores.min() >= 0)
     inside = np.clip(scores, edges[0], edges[-1])
     kept, removed = (np.histogram(inside[mask], edges)[0] for mask in (keep, ~keep))
@@ -100,7 +100,7 @@ def bin_scores(
 
 
 def find_threshold(verdicts: pd.DataFrame) -> float | None:
-    """Scores from here on were removed; None where a run judges nothing."""
+    """Examples with this score or more were removed; None if the run has no verdict."""
     first = verdicts["threshold"].iloc[0] if len(verdicts) else None
     return None if pd.isna(first) else float(first)
 
@@ -111,7 +111,7 @@ def move_threshold(
     counterfactual: dict[str, Any] | None,
     histogram: ScoreHistogram,
 ) -> WhatIf | None:
-    """What other thresholds would remove; at its own place exactly what the run did remove."""
+    """What other thresholds would remove; at the run's own, exactly what it did remove."""
     if histogram.threshold is None:
         return None
     edges = histogram.edges
@@ -142,7 +142,7 @@ def move_threshold(
 
 
 def find_spared(verdicts: pd.DataFrame, threshold: float) -> NDArray[np.int64]:
-    """Labels of the classes that were kept whole though the threshold would touch them."""
+    """Labels of the classes that were kept whole although they reach the threshold."""
     labels = labels_of(verdicts)
     above = verdicts["score"].to_numpy(np.float64) >= threshold
     touched = np.unique(labels[above])
@@ -157,7 +157,7 @@ def labels_of(verdicts: pd.DataFrame) -> NDArray[np.int64]:
 def find_percentiles(
     counterfactual: dict[str, Any] | None, scores: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """For each score the percent of the counterfactual below it, where the run says."""
+    """For each score, the percentage of the counterfactual below it; None if unknown."""
     known = (counterfactual or {}).get("percentiles") or {}
     steps = [(known[str(p)], p) for p in range(101) if known.get(str(p)) is not None]
     return np.asarray(np.interp(scores, *np.transpose(steps))) if steps else None
@@ -171,12 +171,12 @@ def count_from(scores: NDArray[np.float64], thresholds: NDArray[np.float64]) -> 
 def find_span(
     scores: NDArray[np.float64], threshold: float | None, percentiles: dict[str, float]
 ) -> tuple[float, float]:
-    """From where to where to draw: the bulk of the scores, the threshold, the counterfactual."""
+    """The range to draw: the bulk of the scores, the threshold and the counterfactual."""
     low, left, right, high = np.percentile(scores, [0.5, 25, 75, 99.5]).tolist()
     musts = [percentiles[p] for p in ("1", "99") if percentiles.get(p) is not None]
     if threshold is None:
         return min([low, *musts]), max([high, *musts])
-    # Of few examples, half a percent is none: one wild score must not flatten all the others.
+    # With few examples, the 0.5 % cut removes none: one extreme score must not flatten the others.
     left, right = min(left, threshold, *musts), max(right, threshold, *musts)
     reach = FENCE * (right - left)
     return min(max(low, left - reach), left), max(min(high, right + reach), right)
@@ -185,7 +185,7 @@ def find_span(
 def make_edges(
     low: float, high: float, threshold: float | None, from_zero: bool
 ) -> NDArray[np.float64]:
-    """Edges of about 40 bins of one width over low..high; the threshold is one of them."""
+    """Edges of about 40 bins of equal width over low..high; the threshold is one of them."""
     low = min(low, 0.0) if from_zero else low
     if high - low < 1e-6 * max(abs(low), 1):  # all the same
         high = low + 1
@@ -193,7 +193,7 @@ def make_edges(
     if threshold is None:
         return low + width * np.arange(BINS + 1, dtype=np.float64)
     below = max(round((threshold - low) / width), 1)
-    if threshold - low > width / 2:  # else the first bin begins a little lower
+    if threshold - low > width / 2:  # otherwise the first bin starts a little lower
         width = (threshold - low) / below
     above = max(int(np.ceil((high - threshold) / width - 1e-9)), 1)
     edges = threshold + width * np.arange(-below, above + 1, dtype=np.float64)
@@ -204,9 +204,9 @@ def make_edges(
 def rebin(
     histogram: dict[str, Any], edges: NDArray[np.float64], area: float
 ) -> NDArray[np.float64] | None:
-    """Counts over other bins, spread evenly inside the old ones and scaled to `area` in all.
+    """Counts for other bins, assuming that old bins are evenly filled; scaled to `area` in total.
 
-    As with the bars, the outer bins also hold what lies beyond them.
+    As with the bars, the outer bins include everything beyond them.
     """
     counts = np.asarray(histogram["counts"], np.float64)
     if not counts.sum() > 0:

@@ -1,4 +1,4 @@
-"""From page data to one HTML file that needs nothing beside it."""
+"""Render page data as one HTML file that needs no other files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from oddly.report.gallery import Progress
 
 HERE = Path(__file__).parent
 SCRIPT = ("page.js", "gallery.js", "threshold.js", "keys.js")  # in the order they build on
-CHUNK = 250  # pictures that the page unpacks at a time
+CHUNK = 250  # pictures that the page loads at a time
 
 
 def write_report(
@@ -27,10 +27,10 @@ def write_report(
     images: Path | None = None,
     progress: Progress | None = None,
 ) -> Path:
-    """Write the page of a run, by default as report.html in its folder; returns where it is.
+    """Write the page of a run, by default as report.html in its folder; returns its path.
 
-    `images`: where the image files lie, if no longer where the run found them; `progress` is told
-    how many pictures are done.
+    `images`: the folder of the image files, if they have moved. `progress` is called with the
+    number of pictures that are done, and the total.
     """
     path = Path(out) if out else run.path / "report.html"
     if path.is_dir():
@@ -42,7 +42,7 @@ def write_report(
 
 def render_page(page: RunPage) -> str:
     """The page as HTML."""
-    # text in a picture shrinks with it, so phones get pictures of their own
+    # text in a chart shrinks with it, so phones get their own charts
     histograms = {
         kind: draw_histogram(page.judged.histogram, width, kind)
         for kind, width in (("wide", 920), ("narrow", 350))
@@ -59,13 +59,13 @@ def render_page(page: RunPage) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """A template with the style and the script put into it.
+    """Render a template with the style and the script inlined.
 
-    Only that very script may run on the page: its hash stands in the content security policy.
+    Only that script may run on the page: the content security policy contains its hash.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
-        autoescape=True,  # names of files and classes come from strangers
+        autoescape=True,  # names of files and classes are not trusted
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -81,7 +81,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def list_data(page: RunPage) -> dict[str, Any]:
-    """What the script works on; pictures come apart, as they are many."""
+    """The data for the script; pictures are separate, since there may be many."""
     judged = page.judged
     if judged is None:
         return {}
@@ -95,7 +95,7 @@ def list_data(page: RunPage) -> dict[str, Any]:
 
 
 def cut_pictures(page: RunPage) -> Iterator[Sequence[str | None]]:
-    """The pictures of suspects, then of kept examples, a chunk at a time."""
+    """The pictures of suspects, then of kept examples, in chunks."""
     if page.judged:
         gallery = page.judged.gallery
         pictures = [*gallery.suspects.pictures, *gallery.kept.pictures]

@@ -1,4 +1,4 @@
-"""What a run's page says in words: where its verdict comes from, what it can and cannot tell."""
+"""The sentences on a run's page: where its verdict comes from, what it can and cannot tell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def shorten(value: Any, digits: int = 3) -> str:
-    """Floats in so many digits, with a real minus sign; everything else as it is."""
+    """Floats with this many digits and a real minus sign; everything else as it is."""
     return f"{value:.{digits}g}".replace("-", "−") if isinstance(value, float) else str(value)
 
 
@@ -61,7 +61,7 @@ def tell_none_removed(run: Run, verdicts: pd.DataFrame) -> str:
 
 
 def tell_copies(verdicts: pd.DataFrame) -> str:
-    """How many of the suspects are such for another reason than what the network said."""
+    """A sentence about suspects that are copies with another label, if there are any."""
     copies = int((has_reason(verdicts, SAME_PICTURE) & ~verdicts["keep"].to_numpy(np.bool_)).sum())
     if not copies:
         return ""
@@ -91,7 +91,7 @@ def tell_threshold(rule: dict[str, Any], said: dict[str, Any], chosen: bool) -> 
         how = "found during training"
         if chosen:
             how = "as you chose"
-        elif rule.get("source") != "sentinels":  # nothing is planted that could tell when
+        elif rule.get("source") != "sentinels":  # only sentinels show when to prune
             how = "3/8 of the epochs, as in the paper"
         lines.append(f"It was applied after epoch {rule['epoch']}, {how}.")
     if readmitted := said.get("readmitted"):
@@ -112,9 +112,10 @@ def tell_limits(
     by_rule: bool = False,
     interval: bool = False,
 ) -> tuple[list[str], list[str]]:
-    """What the verdict can tell, and what it cannot; `rule`: that of a method other than ODD.
+    """What the verdict can tell, and what it cannot.
 
-    `by_rule`: labels were found that went wrong by one. `interval`: the estimated noise has one.
+    `rule`: the rule of a method other than ODD. `by_rule`: systematically wrong labels were found.
+    `interval`: the estimated noise has bounds.
     """
     no_proof = "It is not proof: hard, rare and unusual images are suspects too, so look at them."
     worst_first = (
