@@ -1,4 +1,4 @@
-"""Image files copied into a new folder: the originals are only read, the copy appears whole."""
+"""Copy image files to a new folder; originals are only read, and the copy appears at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class Copied:
-    """What a copy holds, and what it could not hold."""
+    """How many files were copied, and which could not be."""
 
     files: int = 0
     missing: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Copied:
 
 
 def check_destination(destination: Path, root: Path | str) -> None:
-    """Refuse a place where something lies already, or that is part of the dataset below `root`."""
+    """Refuse a folder that is not empty, or that is inside the dataset at `root`."""
     check_empty(destination)
     real, root = Path(os.path.realpath(destination)), Path(os.path.realpath(root))
     if real == root or root in real.parents:
@@ -33,7 +33,7 @@ def check_destination(destination: Path, root: Path | str) -> None:
 
 
 def check_empty(destination: Path) -> None:
-    if os.path.realpath(destination) == os.getcwd():  # it is replaced as a whole
+    if os.path.realpath(destination) == os.getcwd():  # it would be replaced by another folder
         raise InputError(f"{destination} is the current folder; choose another --copy-to")
     if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
         raise InputError(f"{destination} is not an empty folder; choose another --copy-to")
@@ -47,9 +47,9 @@ def copy_files(
 ) -> Copied:
     """Copy each `(id, target)`: the file that `find(id)` names to `destination`/`target`.
 
-    `find` raises `Unreadable` where there is none: it is told, not refused.
+    If `find` raises `Unreadable`, the file is reported as missing.
     """
-    destination = Path(os.path.abspath(destination))  # `copy/..` has no name for staging to take
+    destination = Path(os.path.abspath(destination))  # the staging name needs one, unlike `copy/..`
     staging = destination.with_name(f".{destination.name}.{os.getpid()}.oddly-tmp")
     copied, taken = Copied(), dict[str, int]()
     try:
@@ -70,7 +70,7 @@ def copy_files(
                 told = f"none of the {len(plan):,} files can be read"
             raise InputError(f"nothing to copy: {told}: {first_few(copied.missing, 1)}")
         if destination.exists():
-            destination.rmdir()  # empty: checked before
+            destination.rmdir()  # it is empty, as checked before
         staging.rename(destination)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
@@ -79,9 +79,9 @@ def copy_files(
 
 
 def _free_name(target: str, taken: dict[str, int]) -> str:
-    """The name, or one with a number; apart also on disks that do not tell A from a.
+    """A free name, with a number if needed; unique also on disks that ignore case.
 
-    `taken` remembers the last number of each name: a table may list 100,000 image.png.
+    `taken` stores the last number of each name, since a table may list 100,000 times image.png.
     """
     wanted = "/".join(path_parts(target))
     stem, suffix = os.path.splitext(wanted)
@@ -100,7 +100,7 @@ def _copy_one(path: str, target: Path) -> None:
 
 
 def about_missing(missing: Iterable[str]) -> str | None:
-    """One line about what a copy lacks, the first ten by name."""
+    """A note about files that were not copied, with the first ten names."""
     names = list(missing)
     if not names:
         return None

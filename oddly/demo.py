@@ -16,7 +16,7 @@ METHODS = ("erm", "odd")
 def run_demo(out: Path, watcher: Watcher) -> list[Run]:
     """Digits with 40 % uniform label noise, by ERM and by ODD, into `out`/erm and `out`/odd."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # two gain nothing on so small a net, and lose much on a busy machine
+    torch.set_num_threads(1)  # the network is too small for two, which are slow on a busy machine
     try:
         return [
             train(

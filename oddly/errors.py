@@ -1,11 +1,11 @@
-"""The one exception that means "what you gave us cannot work", and words that every room needs."""
+"""The exception for invalid input, and helpers for messages that all rooms need."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
-MOST_LISTED = 30  # names; more say nothing
+MOST_LISTED = 30  # names; longer lists are not helpful
 
 
 class InputError(ValueError):
@@ -13,7 +13,7 @@ class InputError(ValueError):
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """An `InputError` for a name nobody knows, with the nearest one that somebody does."""
+    """An `InputError` for an unknown name, with the most similar known one."""
     known = sorted(known)
     plain = {each.casefold(): each for each in known}  # 'odd' is like 'ODD'
     near = get_close_matches(name.casefold(), plain, n=1, cutoff=0.5)
@@ -22,19 +22,19 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     elif len(known) > MOST_LISTED:
         hint = f"none of the {len(known):,} known names is similar"
     else:
-        # A name that holds a comma would look like two.
+        # A name with a comma would look like two names.
         told = [f"'{each}'" if "," in each else each for each in known]
         hint = f"known: {', '.join(told) or 'none'}"
     return InputError(f"unknown {kind} '{name}'; {hint}")
 
 
 def first_line(error: Exception) -> str:
-    """What somebody else's error says, on one line; its kind where it says nothing."""
+    """The first line of an error's message; its type if there is no message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def shown(name: str) -> str:
-    """A name that stays on its line and tells the terminal nothing, whatever its maker wrote."""
+    """A name with control characters and line breaks escaped, safe to print."""
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in name)
 
 

@@ -1,4 +1,4 @@
-"""How folders of images are laid out: train/ and test/ above, classes, whatever lies below."""
+"""The layout of image folders: perhaps train/ and test/, then classes, then anything below."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ SPLIT_NAMES = {
     "test": "test",
     "testing": "test",
 }
-"""What folders above the classes are called, in small letters → the part that they are."""
+"""Names of folders above the classes, in lower case → the split that they are."""
 
 
 def path_parts(name: str) -> list[str]:
-    """Without what would lead elsewhere: `/a/../b//c` → a, b, c."""
+    """The parts of a path without those that lead elsewhere: `/a/../b//c` → a, b, c."""
     return [part for part in name.split("/") if part not in ("", ".", "..")]
 
 
 def class_depth(parts: Sequence[str], class_names: Collection[str]) -> int | None:
     """Which part of a path is its class folder: 1 in train/cat/a.png, 0 in cat/2019/a.png."""
-    # class names are composed; folders out of a macOS archive are not
+    # class names are in NFC, but folders from a macOS archive are not
     named = [unicodedata.normalize("NFC", part) in class_names for part in parts[:-1]]
     if len(named) > 1 and named[1] and parts[0].lower() in SPLIT_NAMES:
         return 1

@@ -1,4 +1,4 @@
-"""Any picture file, opened without harm, and small pictures for pages. No torch here."""
+"""Open any picture file safely, and make small pictures for pages. No torch here."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from oddly.errors import first_line, shown
 SIDE = 96
 """Longest side of a small picture, in pixels."""
 MOST_BYTES = 3_000
-"""Of a small picture: 5,000 of them, as text, are 20 MB."""
-TINY = 16  # pixels: each one counts, so nothing is rounded away
-# Tried in turn until a picture is small enough; hardly any needs more than the first.
+"""Size limit of a small picture; 5,000 of them, as base64 text, take 20 MB."""
+TINY = 16  # pictures up to this many pixels a side are stored without loss: every pixel counts
+# (side, quality), tried in turn until a picture is small enough; usually the first one is.
 _TRIES = ((SIDE, 80), (SIDE, 55), (72, 50), (48, 40), (32, 30))
 
 
 class Unreadable(Exception):
-    """A picture that cannot be had; the message is the reason, in a few words."""
+    """A picture cannot be read; the message is the reason, in a few words."""
 
 
 def read_picture(
@@ -36,19 +36,19 @@ def read_picture(
 ) -> Image.Image:
     """A file, or its content, as an upright RGB picture.
 
-    A large JPEG comes smaller, but of use for `side` pixels. `most_pixels` bounds what is decoded,
-    on top of Pillow's own limit against bombs.
+    With `side`, a large JPEG is decoded at a reduced size that suffices for `side` pixels.
+    `most_pixels` limits what is decoded, in addition to Pillow's limit against bombs.
     """
     with _opened(source) as image:
         if side is not None:
-            image.draft(None, (2 * side, 2 * side))  # a JPEG is decoded no larger than useful
+            image.draft(None, (2 * side, 2 * side))  # reduces the size at which a JPEG is decoded
         if image.width * image.height > most_pixels:
             raise Unreadable(f"too many pixels: {image.width} × {image.height}")
         return _to_rgb(_upright(image))
 
 
 def picture_size(source: str | bytes) -> tuple[int, int]:
-    """Width and height as the file's header tells them."""
+    """Width and height from the file's header."""
     with _opened(source) as image:
         return image.size
 
@@ -56,7 +56,8 @@ def picture_size(source: str | bytes) -> tuple[int, int]:
 def file_names(id: str) -> list[str]:
     """The names that the file of an example may have, the likeliest first.
 
-    `path#2` is the second row of a table that names the file; `\\udcff` a byte that is no UTF-8.
+    The id `path#2` is the second row of a table with that file; `\\udcff` is a byte that is not
+    UTF-8.
     """
     names = [id, re.sub(r"#\d+$", "", id)]
     escape = r"\\u(dc[89a-f][0-9a-f])"
@@ -78,20 +79,20 @@ def _opened(source: str | bytes) -> Iterator[Image.Image]:
         raise Unreadable("not an image") from None
     except Image.DecompressionBombError:
         raise Unreadable("far too many pixels") from None
-    except Exception as error:  # decoders fail in every way there is; none may end the run
+    except Exception as error:  # decoders raise all kinds of errors; none may end the run
         raise Unreadable(_reason(error)) from None
 
 
 @cache
 def list_formats() -> tuple[str, ...]:
-    """Formats of pictures only: Pillow would also run Ghostscript on an EPS called .jpg."""
+    """Allowed formats: without a list, Pillow would run Ghostscript on an EPS called .jpg."""
     Image.init()
     wanted = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000")
     return tuple(name for name in wanted if name in Image.OPEN)
 
 
 def shrink(picture: Image.Image) -> bytes:
-    """A small WebP of at most `SIDE` pixels a side and `MOST_BYTES` bytes; nothing is enlarged."""
+    """A small WebP of at most `SIDE` pixels a side and `MOST_BYTES` bytes, never enlarged."""
     if max(picture.size) <= TINY:
         return _encode(picture, lossless=True)
     small, content = picture.copy(), b""
@@ -104,7 +105,7 @@ def shrink(picture: Image.Image) -> bytes:
 
 
 def from_pixels(pixels: NDArray[np.uint8]) -> Image.Image:
-    """(C, H, W) as an RGB picture: of three channels or more the first three, else the first."""
+    """(C, H, W) as an RGB picture: the first three channels, or the first one as grey."""
     channels = pixels[:3] if len(pixels) >= 3 else pixels[:1].repeat(3, axis=0)
     return Image.fromarray(np.ascontiguousarray(channels.transpose(1, 2, 0)))
 
@@ -116,7 +117,7 @@ def _encode(picture: Image.Image, **options: Any) -> bytes:
 
 
 def _check_source(source: str | bytes) -> None:
-    """Refuse what would block (a pipe) or mislead (an empty file) the decoder."""
+    """Refuse what is not a regular file (a pipe would block), and empty files."""
     if isinstance(source, bytes):
         if not source:
             raise Unreadable("empty file")
@@ -129,14 +130,14 @@ def _check_source(source: str | bytes) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """A few words on one line, without the path the caller knows anyway."""
+    """A few words on one line, without the path, which the caller knows."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return shown(first_line(error))[:100]
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Turned as the camera was held; a broken EXIF block is no reason to lose the picture."""
+    """Rotated as EXIF says; a broken EXIF block is ignored."""
     image.load()
     try:
         return ImageOps.exif_transpose(image)
@@ -156,7 +157,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _deep_to_rgb(image: Image.Image) -> Image.Image:
-    """16-bit greyscale scaled (Pillow would clip it to white); floats read as 0..1, or 0..255."""
+    """16-bit greyscale is scaled (Pillow would clip it to white); floats are 0..1 or 0..255."""
     values = np.nan_to_num(np.asarray(image).astype(np.float64))
     if image.mode == "F":
         values *= 255 if values.max() <= 1 else 1

@@ -1,4 +1,4 @@
-"""Where numbers lie in a drawing, and round ones for its axes. No torch here."""
+"""Coordinates for drawings, and round numbers for their axes. No torch here."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plane:
-    """Where a number lies in a picture; the origin is the upper left corner."""
+    """Maps numbers to pixels; the origin is the upper left corner."""
 
     width: int
     height: int
     x_span: tuple[float, float]
     y_span: tuple[float, float]
     square_root: bool = False
-    """Else the pile of easy examples would flatten all others."""
+    """Scale y by its square root, or the many easy examples would flatten all others."""
     left: int = 52
     right: int = 14
     top: int = 40

@@ -1,4 +1,4 @@
-"""A CSV or Parquet table as columns of text, however it is written. No torch here."""
+"""Read a CSV or Parquet table as columns of text, in any usual dialect. No torch here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet")
 PATH_COLUMNS = ("path", "file", "filename", "image", "image_path", "file_name", "filepath")
 ID_COLUMNS = ("id", *PATH_COLUMNS)
 LABEL_COLUMNS = ("label", "class", "target", "category")
-PERSON = "person"  # in column decided_by: whoever else decided is not taken at their word
+PERSON = "person"  # in the column decided_by; any other value does not count
 
 
 def read_text_columns(
@@ -26,7 +26,7 @@ def read_text_columns(
 ) -> dict[str, list[str]]:
     """The wanted columns (by any of their names, as `plain_name`) as text; a missing value is ''.
 
-    Blanks around a value stay: a folder may begin or end with one.
+    Spaces around a value are kept, since the name of a folder may start or end with one.
     """
     try:
         if file.suffix.lower() == ".parquet":
@@ -46,12 +46,12 @@ def read_text_columns(
 
 
 def plain_name(column: str) -> str:
-    """`Image Path`, `image-path` and `IMAGE_PATH` are one name."""
+    """The same for `Image Path`, `image-path` and `IMAGE_PATH`."""
     return "_".join(re.split(r"[\s_-]+", column.strip().lower()))
 
 
 def about_choice(file: Path, wanted: Mapping[str, Sequence[str]]) -> list[str]:
-    """Notes on columns of which a table has several that would do, and which one is taken."""
+    """Notes if a table has several columns that could be meant, with the one that is used."""
     header = _read_header(file)
     notes = []
     for aliases in wanted.values():
@@ -71,9 +71,9 @@ def _read_header(file: Path) -> list[str]:
 
 
 def spell(names: Sequence[str], known: Container[str]) -> list[str]:
-    """Names as the data know them: without blanks, `./` and backslashes, if not as written.
+    """Names in the spelling of `known`: as written, or without spaces, `./` and backslashes.
 
-    One that is not known at all stays as it is.
+    A name that is not known in any spelling is unchanged.
     """
     spelt = []
     for name in names:
@@ -113,7 +113,7 @@ def _read_csv(file: Path, wanted: Mapping[str, Sequence[str]], optional: Sequenc
     try:
         table = pa.csv.read_csv(
             file,
-            read_options=pa.csv.ReadOptions(use_threads=False),  # they would not count rows
+            read_options=pa.csv.ReadOptions(use_threads=False),  # threads do not count rows
             parse_options=pa.csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note
             ),
@@ -146,7 +146,7 @@ def _first_line(file: Path) -> str:
 
 
 def _split_header(first: str) -> tuple[list[str], str]:
-    """The names of the columns, and what stands between them."""
+    """The names of the columns, and the delimiter."""
     delimiter = max(",;\t", key=re.sub('"[^"]*"', "", first).count)
     return next(csv.reader([first], delimiter=delimiter)), delimiter
 
@@ -158,7 +158,7 @@ def _match(
     optional: Sequence[str],
 ) -> dict[str, str]:
     """For each wanted column the name it has in this table."""
-    present = {plain_name(name): name for name in reversed(header)}  # the first of twins
+    present = {plain_name(name): name for name in reversed(header)}  # the first of duplicates wins
     found = {}
     for name, aliases in wanted.items():
         match = next((present[alias] for alias in aliases if alias in present), None)
@@ -173,7 +173,7 @@ def _match(
 
 
 def _is_value(file: Path, name: str) -> bool:
-    """Whether what should be a column's name is a file: the first line of names is missing."""
+    """Whether what should be a column's name is a file, so the line of names is missing."""
     try:
         return (file.parent / name.strip()).is_file()
     except (OSError, ValueError):  # too long for a name, or with a NUL

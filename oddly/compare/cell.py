@@ -37,14 +37,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Report:
-    """How a sitting with a cell ended."""
+    """The result of training a cell, to the end or until the time was up."""
 
     seconds: float
     accuracy: float | None = None
     failure: str | None = None
     """Why it cannot run on this data."""
     stopped: bool = False
-    """By the clock; it goes on the next time."""
+    """Whether the time was up; it continues next time."""
 
     def __str__(self) -> str:
         if self.failure:
@@ -62,7 +62,7 @@ def train_cell(
     deadline: float | None = None,
     watcher: Watcher | None = None,
 ) -> Report:
-    """Begin the run or go on with it, until it is done or the time is up."""
+    """Start or continue the run, until it is done or the time is up."""
     begun = time.time()
 
     def seconds_left() -> float:
@@ -76,7 +76,7 @@ def train_cell(
     except Stopped:
         stopped = True
     except FolderBusy:
-        raise  # no fault of the method's
+        raise  # not the method's fault
     except InputError as error:
         failure = str(error)
     except torch.OutOfMemoryError:
@@ -97,5 +97,5 @@ def train_run(cell: Cell, plan: Plan, path: Path, watcher: Watcher) -> Run:
 
 @lru_cache(maxsize=1)
 def read_once(source: str, options: DataOptions) -> LabelledData:
-    """The data before noise and whatever else differs between runs: all runs here share them."""
+    """The data before noise and other changes that differ between runs; shared by all runs."""
     return load_data(source, options)

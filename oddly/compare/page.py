@@ -68,14 +68,14 @@ def render(result: Mapping[str, Any]) -> str:
 
 
 def tell_accuracy(rows: Sequence[Mapping[str, Any]], caveat: str | None) -> str:
-    """The picture under its heading, with what there is to know about the test set."""
+    """The heading, a remark on the test set, and the chart."""
     told = f"<p>{escape(caveat[0].upper() + caveat[1:])}.</p>" if caveat else ""
     picture = draw(rows)
     return f"<h2>Test accuracy</h2>{told}<div>{picture}</div>" if picture else ""
 
 
 def list_notes(heading: str, rows: Sequence[Mapping[str, Any]], key: str) -> str:
-    """What is said under the key, by method; nothing where nothing is."""
+    """A heading and the entries under this key by method; empty if there are none."""
     noted = [row for row in rows if row.get(key)]  # comparisons older than the key have none
     items = "".join(f"<li>{escape(row['method'])}: {escape(row[key])}</li>" for row in noted)
     return f"<h2>{heading}</h2><ul>{items}</ul>" if items else ""

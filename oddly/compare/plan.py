@@ -18,14 +18,14 @@ class Plan:
     data: str
     methods: Sequence[str]
     seeds: int
-    """Runs of each method: seeds 0 … n-1, each with noise, first weights and order of its own."""
+    """Runs per method: seeds 0 … n-1, each with its own noise, initial weights and order."""
     epochs: int
     equal_cost: bool
     """Whether `epochs` is a budget of passes over the data rather than a number of epochs."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What all runs are told alike: model, noise, batch size …"""
+    """Options of all runs: model, noise, batch size …"""
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Settings of single methods, by the method's name."""
+    """Settings by method."""
 
     def __post_init__(self) -> None:
         if not self.methods:
@@ -41,19 +41,19 @@ class Plan:
             raise InputError(f"--seeds must be at least 1, got {self.seeds}")
 
     def passes(self, method: str, epochs: int) -> float:
-        """What a run costs, in passes over the training set."""
+        """The cost of a run, in passes over the training set."""
         built, _ = build_method(method, self.settings.get(method, {}))
         return sum(stage.epochs * stage.passes for stage in built.stages(epochs))
 
     def epochs_of(self, method: str) -> int:
-        """The epochs to ask a method for: as many as the budget pays for, at least one."""
+        """The epochs of a method: as many as the budget allows, at least one."""
         epochs = self.epochs
         while self.equal_cost and epochs > 1 and self.passes(method, epochs) > self.epochs + 1e-9:
             epochs -= 1
         return epochs
 
     def to_dict(self) -> dict[str, Any]:
-        """Without what only says where it runs: a path is nobody else's business."""
+        """Plain values, without options for where it runs: compare.json may be published."""
         options = {name: value for name, value in self.options.items() if name not in MACHINE}
         return {
             **vars(self),

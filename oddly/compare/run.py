@@ -1,4 +1,4 @@
-"""Run a plan, run by run, each in a folder of its own; what is done already is not done again."""
+"""Carry out a plan, run by run, each in its own folder; finished runs are not repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from oddly.records.files import read_json
 NAME = "compare.json"
 FORMAT = 2
 DEFAULT_SEEDS = 3
-HELD_OUT = 0.1  # of data without a test set: without one, methods cannot be ranked
+HELD_OUT = 0.1  # share to hold out of data without a test set, to be able to rank methods
 OF_ONE_RUN = ("method", "settings", "epochs", *SEEDS)
 """Fields of a config in which the runs of a comparison differ."""
 
@@ -64,10 +64,10 @@ def compare(
 ) -> Comparison:
     """Train every method with every seed and write compare.json after each run.
 
-    `options` are fields of `RunConfig`. Called again with the same arguments it goes on where it
-    stopped. A method that cannot run on this data gets a row that says why. Of data without a
-    test set a tenth is held out, the same examples for all runs. `at_once` trains so many at a
-    time, each in a process; after `deadline` (`time.time`) nothing is trained.
+    `options` are fields of `RunConfig`. Called again with the same arguments, it continues where it
+    stopped. A method that cannot run on this data gets a row that says why. If the data have no
+    test set, a tenth is held out, the same examples for all runs. `at_once` is the number of
+    trainings in parallel, each in a process; after `deadline` (`time.time`) nothing is trained.
     """
     watcher = watcher or Watcher()
     config = RunConfig.from_options(data, options)
@@ -77,7 +77,7 @@ def compare(
         data, tuple(methods), seeds, config.epochs or 1, equal_cost, options, settings or {}
     )
     for method in methods:
-        plan.passes(method, plan.epochs)  # a misspelt setting, too, is told before images are read
+        plan.passes(method, plan.epochs)  # fail on a misspelt setting before images are read
     try:
         plan, seen = suit_data(plan, config, watcher)
         table = Table(open_folder(Path(out), plan, seen), plan, seen, at_once)
@@ -95,16 +95,16 @@ def compare(
 
 @dataclass(frozen=True)
 class Seen:
-    """What the data themselves have told."""
+    """What is known from the data."""
 
     fingerprint: str
-    """Of the examples and their given labels."""
+    """A hash of the examples and their given labels."""
     caveat: str | None = None
-    """What a test accuracy on them means."""
+    """A remark on the meaning of the test accuracy, if needed."""
 
 
 def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Seen]:
-    """The plan with what only the data can tell."""
+    """The plan completed from the data: number of epochs, and what to hold out."""
     try:
         data = read_once(plan.data, data_options(config, watcher.reading))
     finally:
@@ -122,14 +122,14 @@ def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Se
 
 
 def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
-    """A bad list of trusted ids is told before hours of training."""
+    """Fail on a bad list of trusted ids before hours of training."""
     for method in plan.methods:
         if config.trusted is not None and METHODS[method].needs_trusted_labels:
             hold_out_trusted(data, replace(config, method=method))
 
 
 def tell_test(config: RunConfig, data: LabelledData) -> str | None:
-    """What a test accuracy means where the test set is held out of the data."""
+    """What the test accuracy means, if the test set is held out of the data."""
     if not config.hold_out or data.test is None:
         return None
     held_out = count(len(data.test), "held-out image")
@@ -137,14 +137,14 @@ def tell_test(config: RunConfig, data: LabelledData) -> str | None:
 
 
 def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
-    """The folder, new or begun with this very plan on these examples and labels."""
+    """The folder, which must be new or have the same plan, examples and labels."""
     file = folder / NAME
     if file.exists():
         before = read_json(file)
         begun, asked = (_flat(each) for each in (before["plan"], plan.to_dict()))
         begun |= _files(folder, begun)
         for name in begun | asked:
-            # More methods or seeds are welcome: what is there stays as it is.
+            # Methods and seeds may be added: existing runs stay valid.
             if name not in ("methods", "seeds") and begun.get(name) != asked.get(name):
                 raise InputError(
                     f"{folder} was started with {name} = {begun.get(name)}, not {asked.get(name)};"
@@ -162,15 +162,15 @@ def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
 
 
 def _files(folder: Path, begun: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the plan's files lie: a run knows the folder that a relative path started from."""
+    """The real paths of the plan's files; a run knows what relative paths start from."""
     for file in folder.glob("*/config.json"):
-        there = find_files(Run(file.parent))  # any run's: all were begun with the same
+        there = find_files(Run(file.parent))  # any run, since all have the same files
         return {name: locate_file(getattr(there, name)) for name in FILES if name in begun}
     return {}
 
 
 def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan as one level of names and values, without what only says where it runs."""
+    """A plan as one level of names and values, without options for where it runs."""
     settings = {
         f"{method}.{name}": value
         for method, each in plan["settings"].items()
@@ -186,7 +186,7 @@ def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> None:
-    """All that the folder lacks, `table.at_once` at a time, or as much as there is time for."""
+    """Train all missing runs, `table.at_once` at a time, or as many as there is time for."""
     waiting = [cell for cell in table.cells() if not table.is_done(cell)]
     total, alone = len(waiting), table.at_once == 1
     work = partial(train_cell, plan=table.plan, folder=table.folder, deadline=deadline)
@@ -205,7 +205,7 @@ def train_missing(table: Table, deadline: float | None, watcher: Watcher) -> Non
 
 
 class Table:
-    """What the folder holds of the plan by now."""
+    """The results in the folder so far, as a table."""
 
     def __init__(self, folder: Path, plan: Plan, seen: Seen, at_once: int = 1) -> None:
         self.folder, self.plan, self.seen, self.at_once = folder, plan, seen, at_once
@@ -213,19 +213,19 @@ class Table:
         self.pace = 0.0  # seconds per pass over the data
 
     def cells(self) -> list[Cell]:
-        """Seeds outside, methods inside: all methods are in the table after the first round."""
+        """All cells, seed by seed, so that all methods are in the table after the first seed."""
         return [Cell(m, seed) for seed in range(self.plan.seeds) for m in self.plan.methods]
 
     def is_done(self, cell: Cell) -> bool:
         return (self.folder / cell.name / "done").exists()
 
     def expect(self, cell: Cell) -> float:
-        """Seconds that a run may take, judged by those that are done; 0 before the first."""
+        """Estimated seconds of a run, from finished ones; 0 before the first."""
         plan = self.plan
         return self.pace * plan.passes(cell.method, plan.epochs_of(cell.method))
 
     def write(self) -> None:
-        """compare.json, from what lies on the disk."""
+        """Write compare.json from the run folders."""
         runs: dict[str, list[Run]] = {method: [] for method in self.plan.methods}
         for cell in self.cells():
             if self.is_done(cell):
@@ -252,6 +252,6 @@ class Table:
 
 
 def _common(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What all runs were told alike, defaults included."""
+    """The settings that all runs share, including defaults."""
     own = {"format", *MACHINE, *OF_ONE_RUN}
     return {name: value for name, value in config.items() if name not in own}

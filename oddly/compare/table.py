@@ -60,7 +60,7 @@ def make_row(
 
 
 def tell_doubts(doubts: Sequence[str | None]) -> str | None:
-    """How many of the seeds' verdicts are not to be trusted, and why the first is not."""
+    """How many of the seeds' verdicts are unreliable, and why the first one is."""
     told = [doubt for doubt in doubts if doubt]
     return f"{len(told)} of {count(len(doubts), 'verdict')}: {told[0]}" if told else None
 
@@ -81,7 +81,7 @@ def cells_of(row: Mapping[str, Any]) -> list[str]:
 
 
 def lines_of(rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-    """The headings, then the rows, without the columns in which nothing is known of any method."""
+    """The headings, then the rows, without columns that are empty for all methods."""
     columns = zip(COLUMNS, *(cells_of(row) for row in rows), strict=True)
     known = [column for column in columns if not rows or set(column[1:]) != {UNKNOWN}]
     return [list(line) for line in zip(*known, strict=True)]
