@@ -47,7 +47,7 @@ def load_data(source: str, options: DataOptions) -> LabelledData:
         choices = ", ".join(name for name in DATASETS if name.startswith("cifar10n:"))
         raise InputError(f"cifar10n has several sets of labels; choose one: {choices}")
     path = Path(os.path.expanduser(source))
-    if source and os.path.isdir(path):  # unlike Path.is_dir, false for a name too long to exist
+    if source and os.path.isdir(path):  # Path.is_dir raises if the name is too long
         load = load_huggingface if is_huggingface(path) else load_image_folder
         return load(path, options)
     if os.path.isfile(path):

@@ -1,4 +1,4 @@
-"""What every dataset becomes: images, given labels, class names; the truth kept apart."""
+"""The common form of all datasets: images, given labels and class names; true labels apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from oddly.errors import InputError
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a dataset is trained when the user says nothing."""
+    """The default training settings for a dataset."""
 
     model: str = "resnet18"
     epochs: int = 30
@@ -148,7 +148,7 @@ class DataOptions:
 
 
 def find_folder(name: str, options: DataOptions) -> Path:
-    """The official folder below the data directory, or that directory where it is the folder."""
+    """The official folder below the data directory, or the data directory if that is it."""
     root = data_directory(options)
     return root if root.name == name and root.is_dir() else root / name
 
@@ -170,7 +170,7 @@ def check_labels(labels: Tensor, num_classes: int, where: str) -> None:
 
 
 def check_data(data: LabelledData) -> None:
-    """What the loaders make sure of, for data that somebody else put together."""
+    """Check data that the user put together for what our loaders guarantee."""
     for name, split in (("train", data.train), ("test", data.test)):
         if split is None:
             continue
@@ -191,7 +191,7 @@ def check_data(data: LabelledData) -> None:
 
 
 def _check_images(images: Tensor | Dataset[Tensor], where: str) -> None:
-    """Pictures are bytes, features are rows of floats: anything else would be trained on as is."""
+    """Refuse tensors that are neither uint8 images nor rows of float features."""
     if not isinstance(images, Tensor):
         return
     shape = tuple(images.shape)

@@ -79,7 +79,7 @@ def load_cifar10(options: DataOptions) -> LabelledData:
 
 
 def load_cifar100(options: DataOptions) -> LabelledData:
-    """CIFAR-100; asymmetric noise goes to the next class of the true super-class."""
+    """CIFAR-100; asymmetric noise changes a label to the next class of the same super-class."""
     return _load(CIFAR100, options)
 
 
@@ -109,7 +109,7 @@ def _load(official: _Official, options: DataOptions) -> LabelledData:
 
 
 def _download(official: _Official, folder: Path) -> None:
-    """Fetch through torchvision unless every file is there and sound."""
+    """Download with torchvision, unless all files exist with the right checksum."""
     files = [official.meta, *official.train, official.test]
     if all(_is_sound(folder / name, md5) for name, md5 in files):
         return
@@ -137,7 +137,7 @@ def _md5(content: bytes) -> str:
 
 
 def _read(folder: Path, file: tuple[str, str]) -> Mapping[str, Any]:
-    """One file, unpickled only once its md5 is the published one."""
+    """The content of a file, unpickled only if its md5 is the published one."""
     path = folder / file[0]
     try:
         content = path.read_bytes()
@@ -159,7 +159,7 @@ def _read(folder: Path, file: tuple[str, str]) -> Mapping[str, Any]:
 
 
 class _CifarUnpickler(pickle.Unpickler):
-    """Knows the three names these files use, which old NumPy spelt differently."""
+    """Allows only the three names these files use, under their paths in old NumPy."""
 
     def find_class(self, module: str, name: str) -> Any:
         known = {"_reconstruct": _new_array, "ndarray": np.ndarray, "dtype": _new_dtype}
@@ -184,7 +184,7 @@ def _read_split(
     files: Sequence[tuple[str, str]],
     num_classes: int,
 ) -> tuple[Split, Tensor | None]:
-    """All images in the files' order; and the super-class of each class where there is one."""
+    """All images in the order of the files; and the super-class of each class, if there are any."""
     pixels: list[Tensor] = []
     labels: list[int] = []
     super_class: Tensor | None = None
@@ -205,7 +205,7 @@ def _confused_by_name(names: Sequence[str]) -> list[int]:
 
 
 def _next_inside(super_class: Tensor) -> list[int]:
-    """For each class the next one of its super-class by index, the last one to the first."""
+    """For each class, the next one of its super-class by index; after the last, the first."""
     confused_with = list(range(len(super_class)))
     for group in range(int(super_class.max()) + 1):
         members = torch.nonzero(super_class == group).flatten()

@@ -16,7 +16,7 @@ from oddly.data.cifar import load_cifar10, load_cifar100
 from oddly.errors import InputError, first_few, first_line
 
 LEAST_AGREEMENT = 0.3
-"""The worst official labels agree with the truth in 60 %; another order agrees by chance only."""
+"""Even the worst official labels agree with the truth in 60 %; in a wrong order, by chance only."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ HUMAN_LABELS = {
 
 
 def load_cifar_n(name: str, options: DataOptions) -> LabelledData:
-    """Official images and truth under the human labels called `name`."""
+    """Official images and true labels, with the human labels called `name` as given labels."""
     wanted = HUMAN_LABELS[name]
     file = _find(wanted, data_directory(options), name)
-    given, clean = _read(file, wanted)  # first: the images are 170 MB
+    given, clean = _read(file, wanted)  # before reading 170 MB of images
     data = wanted.load_images(options)
     official = data.train.labels
     if clean is not None and not torch.equal(clean, official):
@@ -83,7 +83,7 @@ def _find(wanted: _HumanLabels, root: Path, name: str) -> Path:
 
 
 def _read(file: Path, wanted: _HumanLabels) -> tuple[Tensor, Tensor | None]:
-    """The given labels and, where the file has them, the official ones."""
+    """The given labels and, if the file has them, the official ones."""
     if file.suffix == ".npz":
         return _as_labels(_read_npz(file)[wanted.npz_key], file, wanted.npz_key), None
     content = _read_pt(file)
@@ -97,18 +97,18 @@ def _read(file: Path, wanted: _HumanLabels) -> tuple[Tensor, Tensor | None]:
 def _read_npz(file: Path) -> Mapping[str, Any]:
     """All arrays of the file; pickled ones are refused."""
     try:
-        # Opened here, because np.load leaves the file open when it is not what it seems.
+        # Opened here, because np.load does not close the file if it is not a valid one.
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
-    except Exception as error:  # zip, zlib, header, dtype: each breaks in its own way
+    except Exception as error:  # zip, zlib, header and dtype raise different errors
         raise InputError(f"{file} cannot be read safely: {first_line(error)}") from None
 
 
 def _read_pt(file: Path) -> Mapping[str, Any]:
-    """A dict of arrays, with nothing unpickled but NumPy's own building blocks."""
-    import _codecs  # bytes inside an old pickle are a call of _codecs.encode
+    """A dict of arrays; unpickles only NumPy arrays."""
+    import _codecs  # old pickles store bytes as a call of _codecs.encode
 
-    # NumPy has moved it; files keep the address of their day.
+    # NumPy has moved this function; files contain the path of their time.
     reconstruct: Any = np.empty(0).__reduce__()[0]
     integers = [type(np.dtype(kind)) for kind in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8")]
     allowed: list[Callable[..., Any] | tuple[Callable[..., Any], str]] = [
@@ -122,7 +122,7 @@ def _read_pt(file: Path) -> Mapping[str, Any]:
     try:
         with torch.serialization.safe_globals(allowed):
             content = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # a broken pickle can break anywhere
+    except Exception as error:  # a damaged pickle can raise anything
         raise InputError(f"{file} cannot be read safely: {first_line(error)}") from None
     if not isinstance(content, dict):
         raise InputError(f"{file} is not a dict of label arrays")

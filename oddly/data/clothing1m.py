@@ -21,7 +21,7 @@ WHAT = "clothing1m/ (category_names_eng.txt …)"
 
 
 def load_clothing1m(setting: str, options: DataOptions) -> LabelledData:
-    """Trained under noisy or clean labels."""
+    """The data with noisy or with clean training labels."""
     root = find_folder("clothing1m", options)
     names = [line.strip() for line in read_lines(root / "category_names_eng.txt", WHAT)]
     names = [name for name in names if name]
@@ -34,7 +34,7 @@ def load_clothing1m(setting: str, options: DataOptions) -> LabelledData:
 
 
 def read_keys(root: Path, keys: str, labels: str, num_classes: int) -> FileList:
-    """The files of a key list, each once, under its label."""
+    """The files of a key list, each once, with their labels."""
     path = root / f"{keys}_key_list.txt"
     lines = (line.strip() for line in read_lines(path, WHAT))
     wanted = list(dict.fromkeys(line for line in lines if line))

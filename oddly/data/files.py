@@ -1,4 +1,4 @@
-"""Listed images become `LabelledData`: what image folders, tables and Hugging Face sets share."""
+"""Make `LabelledData` from listed images: shared by image folders, tables and Hugging Face."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from oddly.data.transforms import channel_statistics
 from oddly.errors import InputError, count, first_few
 
 MEASURED_IMAGES = 500
-"""Images, evenly spread, from which mean and deviation are measured."""
+"""Number of images, evenly spread, from which mean and deviation are measured."""
 Unread = tuple[str, str]
 """The id of an image that cannot be read, and why."""
 NAMED = 3
-"""Unreadable images that are named, each with its reason."""
+"""Number of unreadable images to name, with their reasons."""
 SHRUNK = 2
-"""Times that images are larger than what is seen of them, from where on that is told."""
+"""If images are at least this many times larger than `image_size`, a note says so."""
 MANY = 20_000
-"""Images, from where on a network from scratch has something to learn from."""
+"""From this many images on, a network trained from scratch does well."""
 UNMEASURED = (0.5, 0.5, 0.5)
-"""Mean and deviation of images that are only listed."""
+"""Mean and deviation for images that are only listed, not decoded."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def load_files(
     options: DataOptions,
     notes: Sequence[str],
 ) -> LabelledData:
-    """The listed files below `root`, as `load_images` makes them."""
+    """Load the listed files below `root`; see `load_images`."""
     train = _list_files(root, lists[0], options)
     test = _list_files(root, lists[1], options) if lists[1] else None
     return load_images(name, class_names, (train, test), options, notes)
@@ -60,7 +60,7 @@ def load_images(
     options: DataOptions,
     notes: Sequence[str],
 ) -> LabelledData:
-    """Decode the listed training and test images and tell about those that cannot be."""
+    """Decode the listed training and test images, with notes about unreadable ones."""
     if options.image_size < 1:
         raise InputError(f"image size must be at least 1, got {options.image_size}")
     train, test = splits
@@ -90,7 +90,7 @@ def load_images(
 
 
 def about_size(images: Tensor | Dataset[Tensor], size: int, from_scratch: bool) -> list[str]:
-    """That a network sees little of a photo, and what would see more, where that is so."""
+    """A note that images are much larger than `size`, if they are."""
     if not isinstance(images, ImageSource):
         return []
     side = short_side(images)
@@ -103,7 +103,7 @@ def about_size(images: Tensor | Dataset[Tensor], size: int, from_scratch: bool) 
 
 
 def at_size(data: LabelledData, size: int) -> LabelledData:
-    """Listed images, to be decoded at another size."""
+    """The same listed images, to be decoded at another size."""
     images = data.train.images
     assert isinstance(images, ImageSource) and data.test is None
     return replace(
@@ -115,7 +115,7 @@ def at_size(data: LabelledData, size: int) -> LabelledData:
 
 
 def choose_recipe(examples: int) -> Recipe:
-    """Few images get a small network and small batches: an epoch must hold steps enough."""
+    """With few images, a small network and small batches, so that an epoch has enough steps."""
     model = "resnet18" if examples >= 5_000 else "resnet8"
     return Recipe(model, batch_size=max(8, min(128, examples // 20)))
 
@@ -129,7 +129,7 @@ def _list_files(root: str, files: FileList, options: DataOptions) -> Split:
 def _decode_both(
     name: str, splits: tuple[Split, Split | None], options: DataOptions
 ) -> tuple[Split, Split | None, list[Unread]]:
-    """Both splits without their unreadable images, and those with the reasons."""
+    """Both splits without unreadable images, and a list of these with the reasons."""
     listed, listed_test = splits
     total = len(listed) + (len(listed_test) if listed_test else 0)
     train, bad = _decode(listed, options, 0, total, options.memory_limit)
@@ -146,7 +146,7 @@ def _decode_both(
 def _decode(
     split: Split, options: DataOptions, done: int, total: int, memory_limit: int
 ) -> tuple[Split, list[Unread]]:
-    """One split without its unreadable images, and those with the reasons."""
+    """One split without unreadable images, and a list of these with the reasons."""
     assert isinstance(split.images, ImageSource)
     tell = options.progress
     images, unreadable = decode_files(
@@ -159,7 +159,7 @@ def _decode(
 
 
 def without(split: Split, places: Collection[int]) -> Split:
-    """Labels and ids without those at `places`; the images are left as they are."""
+    """The split with labels and ids without those at `places`; the images are unchanged."""
     if not places:
         return split
     stay = [i for i in range(len(split)) if i not in places]
@@ -167,7 +167,7 @@ def without(split: Split, places: Collection[int]) -> Split:
 
 
 def _unique_ids(paths: Sequence[str]) -> list[str]:
-    """The path as id; a path listed again becomes `path#2`, as ids stand for one example each."""
+    """Paths as ids; since ids must be unique, a path that is listed again becomes `path#2`."""
     seen: Counter[str] = Counter()
     ids = []
     for path in paths:
@@ -181,19 +181,19 @@ def _bytes_held(split: Split) -> int:
 
 
 def about_unreadable(bad: Sequence[Unread], total: int, skip: bool) -> list[str]:
-    """A note about the files left out, if there are any."""
+    """A note about unreadable files that are left out, if there are any."""
     if not bad:
         return []
     return [leave_out(tell_unreadable(bad, total), skip)]
 
 
 def tell_unreadable(bad: Sequence[Unread], total: int) -> str:
-    """How many of how many, and the first ones as `id (reason)`."""
+    """How many images cannot be read, and the first ones as `id (reason)`."""
     return f"{len(bad):,} of {count(total, 'image')} cannot be read: {_first_reasons(bad)}"
 
 
 def none_readable(name: str, bad: Sequence[Unread], what: str = "image") -> InputError:
-    """The error where nothing is left."""
+    """The error if no image can be read."""
     why = _first_reasons(bad)
     if len({reason for _, reason in bad}) == 1:
         why = f"{bad[0][1]} ({first_few([id for id, _ in bad], NAMED)})"
@@ -205,7 +205,7 @@ def _first_reasons(bad: Sequence[Unread]) -> str:
 
 
 def leave_out(told: str, skip: bool) -> str:
-    """What is left out, as a note; an error where the user did not agree to that."""
+    """A note about what is left out; raises if the user has not agreed to leave it out."""
     if not skip:
         raise InputError(f"{told}; use --skip-unreadable to leave them out")
     return f"{told}; left out"
@@ -218,6 +218,6 @@ def _about_classes(class_names: Sequence[str], train: Split) -> list[str]:
 
 
 def measure(split: Split) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation per channel from some hundreds of images."""
+    """Mean and deviation per channel, from a few hundred images."""
     chosen = range(0, len(split), -(-len(split) // MEASURED_IMAGES))
     return channel_statistics(torch.stack([split.images[i] for i in chosen]))

@@ -1,4 +1,4 @@
-"""A Hugging Face dataset folder: what `save_to_disk` wrote, or Parquet files as on the hub."""
+"""Load a Hugging Face dataset: a folder from `save_to_disk`, or Parquet files as on the hub."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABEL_NAMES = (*LABEL_COLUMNS, "labels", "fine_label")
 
 @dataclass(frozen=True)
 class _Table:
-    """One split: its Arrow table, and class names where the labels are numbers that have any."""
+    """One split: its Arrow table, and the names of classes that are stored as numbers."""
 
     table: Any
     names: Mapping[str, Sequence[str]]
@@ -35,9 +35,9 @@ class _Table:
 
 
 def is_huggingface(folder: Path) -> bool:
-    """Whether the folder is a saved dataset, or holds Parquet files of images, or is such a file.
+    """Whether the path is a saved dataset, a folder of Parquet files with images, or such a file.
 
-    A table of labels may lie among the class folders of an image folder: that is none.
+    A table of labels next to the class folders of an image folder does not count.
     """
     if folder.is_file():
         return folder.suffix.lower() == ".parquet" and _is_of_images(folder, alone=True)
@@ -48,13 +48,13 @@ def is_huggingface(folder: Path) -> bool:
 
 
 def _has_folders(folder: Path) -> bool:
-    """Whether there are any beside data/, as classes would be."""
+    """Whether there are folders besides data/, such as classes."""
     names = [entry.name for entry in os.scandir(folder) if entry.is_dir()]
     return any(name != "data" and not name.startswith(".") for name in names)
 
 
 def _is_of_images(file: Path, alone: bool = False) -> bool:
-    """Whether a Parquet file holds images; one `alone` may also be a table of paths with more."""
+    """Whether a Parquet file contains images; a file `alone` may instead be a table of paths."""
     try:
         columns = {column.name.lower(): column.type for column in pa.parquet.read_schema(file)}
     except (pa.ArrowException, OSError):
@@ -68,7 +68,7 @@ def _is_of_images(file: Path, alone: bool = False) -> bool:
 def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
     """Images and labels of its splits; an example's id is its split and row, as `train/12`."""
     splits = _read_parquet(folder) if _parquet_files(folder) else _read_saved(folder)
-    # A test split may lack the labels' column: those to train on are asked first.
+    # A test split may lack the label column, so look at training splits first.
     asked = sorted(splits, key=lambda name: SPLIT_NAMES.get(name.lower()) != "train")
     image, label = _find_columns(folder, splits[asked[0]])
     splits, notes = _leave_unlabelled_out(splits, label)
@@ -93,7 +93,7 @@ def load_huggingface(folder: Path, options: DataOptions) -> LabelledData:
 
 
 def _parquet_files(folder: Path) -> list[Path]:
-    """Directly in the folder or in its data/, as on the hub; or the one file."""
+    """The Parquet files in the folder or in its data/, as on the hub; or the file itself."""
     if folder.is_file():
         return [folder]
     return sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
@@ -145,7 +145,7 @@ def _read_saved(folder: Path) -> dict[str, _Table]:
         ) from None
     try:
         loaded = datasets.load_from_disk(str(folder))
-    except Exception as error:  # many kinds for a folder cut short
+    except Exception as error:  # many kinds, for an incomplete folder
         raise InputError(
             f"{shown(str(folder))} cannot be read: {shown(first_line(error))}"
         ) from None
@@ -153,7 +153,7 @@ def _read_saved(folder: Path) -> dict[str, _Table]:
     made = {}
     for name, split in splits.items():
         names = {k: f.names for k, f in split.features.items() if hasattr(f, "names")}
-        # Rows in the order that shuffling and filtering left; images stay as they are stored.
+        # `with_format` applies shuffling and filtering, without decoding images.
         made[name] = _Table(split.with_format("arrow")[:], names)
     return made
 
@@ -171,7 +171,7 @@ def _sort_splits(folder: Path, splits: Mapping[str, _Table], pool: bool) -> dict
 
 
 def _find_columns(folder: Path, split: _Table) -> tuple[str, str]:
-    """The image column by its name, else by its type; the label column by its name."""
+    """Find the image column by its name or its type, and the label column by its name."""
     columns = {name.lower(): name for name in split.table.column_names}
     image = next((columns[name] for name in IMAGE_COLUMNS if name in columns), None)
     if image is None:
@@ -198,7 +198,7 @@ def _holds_images(kind: Any) -> bool:
 def _leave_unlabelled_out(
     splits: Mapping[str, _Table], label: str
 ) -> tuple[dict[str, _Table], list[str]]:
-    """Without the splits of which no row has a label, as a contest's test set; a note of them."""
+    """Drop splits without any labels, such as the test set of a contest; and a note about them."""
     bare = [name for name, split in splits.items() if _is_unlabelled(split.table, label)]
     if not bare or len(bare) == len(splits):
         return dict(splits), []
@@ -215,7 +215,7 @@ def _is_no_label(value: Any) -> bool:
 
 
 def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
-    """Every row's label as text: the class's name where numbers have names."""
+    """Every row's label as text; the name of the class if labels are numbers with names."""
     kind = split.table[label].type
     if pa.types.is_nested(kind) or _holds_images(kind):
         raise InputError(
@@ -230,7 +230,7 @@ def _label_texts(folder: Path, split: _Table, label: str) -> list[str]:
             f" {empty[0] + 1}"
         )
     if pa.types.is_floating(kind) and all(value.is_integer() for value in values):
-        values = [int(value) for value in values]  # integers that met a missing value
+        values = [int(value) for value in values]  # integers stored as floats
     names = split.names.get(label)
     if names and all(isinstance(value, int) and 0 <= value < len(names) for value in values):
         return [str(names[value]) for value in values]
@@ -258,7 +258,7 @@ def _join(
     class_names: Sequence[str],
     options: DataOptions,
 ) -> Split:
-    """Some splits as one."""
+    """Join splits into one."""
     index = {name: k for k, name in enumerate(class_names)}
     given = [text for name in splits for text in texts[name]]
     unknown = sorted(set(given) - set(index), key=natural)

@@ -1,4 +1,4 @@
-"""A folder with one sub-folder per class, with or without a train/ val/ test/ level above."""
+"""Load a folder with a sub-folder per class, with or without a train/ val/ test/ level above."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def load_image_folder(root: Path, options: DataOptions) -> LabelledData:
         notes += _about_level(str(root), tree.images)
     elif options.pool_splits:
         train, test, depth = [path for part in parts.values() for path in part], None, 1
-        folders = dict.fromkeys(path.split("/")[0] + "/" for path in train)  # as they are called
+        folders = dict.fromkeys(path.split("/")[0] + "/" for path in train)  # their own names
         notes.append(f"judged together: {first_few(list(folders))}")
     else:
         train, test, depth = parts["train"], _choose_test(parts, notes), 1
@@ -57,13 +57,13 @@ class _Tree:
     others: Counter[str] = field(default_factory=Counter)
     """Suffixes of the files that are not images."""
     links: list[str] = field(default_factory=list)
-    """Links that lead outside the root, or round in a circle; not followed."""
+    """Links that lead outside the root or in a circle; they are not followed."""
     closed: dict[str, str] = field(default_factory=dict)
     """Folders that cannot be read → the reason."""
 
 
 def _scan(root: str) -> _Tree:
-    """All image files below root in natural order; hidden files and folders are passed over."""
+    """Find all image files below root, in natural order; hidden files and folders are ignored."""
     tree = _Tree()
     # (relative path, real path, real paths of the folders above and itself)
     stack: list[tuple[str, frozenset[str], str]] = [("", frozenset({root}), root)]
@@ -79,7 +79,7 @@ def _scan(root: str) -> _Tree:
                 if target in above or not _is_inside(target, root) or _is_circle(entry):
                     tree.links.append(path)
                     continue
-            # Unlike the entry, isdir does not fail on a link into a folder that is closed.
+            # For links, os.path.isdir, since entry.is_dir raises if the target cannot be read.
             if os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir():
                 tree.folders.append(path)
                 stack.append((path + "/", above | {target}, target))
@@ -92,7 +92,7 @@ def _scan(root: str) -> _Tree:
 
 
 def _list(root: str, prefix: str, tree: _Tree) -> list[os.DirEntry[str]]:
-    """What lies in a folder; one below the root that cannot be read is noted in the tree."""
+    """The entries of a folder; an unreadable folder below the root is noted in the tree."""
     try:
         return list(os.scandir(os.path.join(root, prefix)))
     except OSError as error:
@@ -117,7 +117,7 @@ def _is_inside(path: str, root: str) -> bool:
 
 
 def _find_splits(root: str, tree: _Tree, notes: list[str]) -> dict[str, list[str]] | None:
-    """The images by split where the first level is train/ val/ test/; None where it is classes."""
+    """The images by split if the first level is train/ val/ test/; None if it is classes."""
     by_folder: dict[str, list[str]] = {}
     for path in tree.images:
         if "/" in path:
@@ -127,7 +127,7 @@ def _find_splits(root: str, tree: _Tree, notes: list[str]) -> dict[str, list[str
         return None
     kinds = set(splits.values())
     others = sorted(set(by_folder) - set(splits))
-    # A class may be called "train" (railway) among others: a split level holds class folders.
+    # A class may be called "train" (the vehicle); splits contain class folders, classes do not.
     sure = len(kinds) > 1 and "train" in kinds and all(_has_classes(by_folder[s]) for s in splits)
     if others and not sure:
         return None
@@ -150,11 +150,14 @@ def _has_classes(paths: Sequence[str]) -> bool:
 
 
 def _about_level(root: str, images: Sequence[str]) -> list[str]:
-    """Folders that all hold the same folders are no classes, more likely; a split is none."""
+    """A note if all classes contain the same sub-folders, which are then probably the classes.
+
+    Raises if one of them has the name of a split.
+    """
     inside: dict[str, set[str]] = {}
     for path in images:
         first, *rest = path.split("/")
-        if rest:  # "" where an image lies in the folder itself, as in that of a class
+        if rest:  # "" if an image is directly in the folder, as in a class folder
             inside.setdefault(first, set()).add(rest[0] if len(rest) > 1 else "")
     shared = sorted(set.intersection(*inside.values()), key=natural) if len(inside) > 1 else []
     if len(shared) < 2 or any("" in each for each in inside.values()):
@@ -173,7 +176,7 @@ def _about_level(root: str, images: Sequence[str]) -> list[str]:
 
 
 def _choose_test(parts: dict[str, list[str]], notes: list[str]) -> list[str] | None:
-    """test/, else val/; one without class folders has no labels and is of no use."""
+    """test/, else val/; a split without class folders has no labels and is not used."""
     for kind in ("test", "val"):
         if kind in parts:
             if any(path.count("/") >= 2 for path in parts[kind]):
@@ -185,7 +188,7 @@ def _choose_test(parts: dict[str, list[str]], notes: list[str]) -> list[str] | N
 
 
 def _class_of(path: str, depth: int) -> str | None:
-    """The class folder's name, composed (macOS archives decompose accents); None: lies above."""
+    """The name of the class folder in NFC (macOS archives use NFD); None if there is none."""
     parts = path.split("/")
     return storable(unicodedata.normalize("NFC", parts[depth])) if len(parts) > depth + 1 else None
 
@@ -205,7 +208,7 @@ def _class_names(root: str, train: Sequence[str], depth: int) -> list[str]:
 
 
 def _label(root: str, paths: Sequence[str], class_names: Sequence[str], depth: int) -> FileList:
-    """Paths with the index of their class folder; those above any class folder are dropped."""
+    """Paths with the index of their class; images outside class folders are dropped."""
     index = {name: k for k, name in enumerate(class_names)}
     named = [(path, name) for path in paths if (name := _class_of(path, depth)) is not None]
     unknown = sorted({name for _, name in named} - set(index), key=natural)
@@ -218,7 +221,7 @@ def _label(root: str, paths: Sequence[str], class_names: Sequence[str], depth: i
 
 
 def _about_closed(tree: _Tree, skip: bool) -> list[str]:
-    """A note about folders that cannot be read; an error where nobody agreed to leave them out."""
+    """A note about unreadable folders; raises if the user has not agreed to leave them out."""
     if not tree.closed:
         return []
     closed = [f"{path} ({reason})" for path, reason in sorted(tree.closed.items())]
@@ -227,7 +230,7 @@ def _about_closed(tree: _Tree, skip: bool) -> list[str]:
 
 
 def _about_scan(tree: _Tree) -> list[str]:
-    """Notes about what was seen and not taken."""
+    """Notes about links and files that are ignored."""
     notes = []
     if tree.links:
         notes.append(
@@ -251,7 +254,7 @@ def _about_others(others: Counter[str]) -> str:
 def _about_left_out(
     tree: _Tree, train: Sequence[str], class_names: Sequence[str], depth: int
 ) -> list[str]:
-    """Notes about images outside and folders without."""
+    """Notes about images outside class folders, and about folders without images."""
     notes = []
     loose = [path for path in tree.images if _class_of(path, depth) is None]
     if loose:

@@ -38,7 +38,7 @@ class ImageRows(ImageSource):
         return place
 
     def stamp(self, index: int) -> str:
-        """By the content: a set written anew may hold as much in another order."""
+        """A hash of the content: a dataset that is saved again may have another order."""
         try:
             content = self.source(index)
         except Unreadable:

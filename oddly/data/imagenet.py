@@ -17,7 +17,7 @@ RECIPE = Recipe(model="resnet152", epochs=90, batch_size=256, learning_rate=0.1,
 
 
 def load_imagenet(options: DataOptions) -> LabelledData:
-    """Both splits; the labels are taken for right, as everybody does."""
+    """Both splits; all labels are assumed to be right, as is usual."""
     root = find_folder("imagenet", options)
     synsets = find_synsets(root, "train")
     lists = (list_synsets(root, "train", synsets), list_synsets(root, "val", synsets))

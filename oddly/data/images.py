@@ -1,4 +1,4 @@
-"""Image files of any size and mode become uint8 (3, S, S); those that cannot are named."""
+"""Decode image files of any size and mode to uint8 (3, S, S)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def decode_image(source: str | bytes, size: int) -> Tensor:
 
 
 def pixel_digest(source: str | bytes) -> bytes:
-    """What the picture shows at its full size, whatever the file's format."""
+    """A hash of the pixels at full size, whatever the format of the file."""
     image = read_picture(source)
     return digest(f"{image.size}".encode() + image.tobytes())
 
 
 def digest(content: bytes) -> bytes:
-    """16 bytes, equal where the content is."""
+    """A hash of 16 bytes."""
     return hashlib.blake2b(content, digest_size=16).digest()
 
 

@@ -28,11 +28,11 @@ REMOVED = -1  # in place of a class
 
 
 def replace_labels(data: LabelledData, file: Path) -> LabelledData:
-    """The data under the labels of a table; ids it does not list keep theirs, the truth stays.
+    """The data with the labels of a table; other ids keep their labels, true labels are unchanged.
 
-    Rows that say yes in a column `remove` need no label: their examples are left out. Those that
-    say person in a column `decided_by`, as `oddly apply` writes it, are vouched for; with that
-    column ids may be gone, as long as half of them are there.
+    Examples with yes in a column `remove` are left out, and need no label. Labels with person in a
+    column `decided_by` (as written by `oddly apply`) are confirmed. With that column, up to half
+    of the ids may be missing from the data.
     """
     check_table("labels", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}
@@ -69,14 +69,14 @@ def replace_labels(data: LabelledData, file: Path) -> LabelledData:
 
 
 def check_table(option: str, file: Path) -> None:
-    """Refuse what is not there, or no table."""
+    """Refuse a file that does not exist or is not a table."""
     if not file.is_file() or file.suffix.lower() not in SUFFIXES:
         reason = f"is not a {' or '.join(SUFFIXES)} file" if file.exists() else "does not exist"
         raise InputError(f"{option}: {shown(str(file))} {reason}")
 
 
 def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool]:
-    """Which rows take their example out."""
+    """Which rows remove their example."""
     said = [value.strip().lower() for value in columns.get("remove", [""] * len(columns["id"]))]
     unknown = [value for value in said if value not in (*YES, *NO)]
     if unknown:
@@ -89,7 +89,7 @@ def _find_removed(file: Path, columns: Mapping[str, Sequence[str]]) -> list[bool
 def _find_decided(
     columns: Mapping[str, Sequence[str]], places: Sequence[int], examples: int
 ) -> Tensor | None:
-    """Which examples a person has decided on; None where the table does not say."""
+    """Which examples a person has decided on; None if the table does not say."""
     said = columns.get("decided_by", [])
     vouched = [
         place for place, who in zip(places, said, strict=False) if who.strip().lower() == PERSON
@@ -102,7 +102,7 @@ def _find_decided(
 
 
 def _pass_over_unread(columns: dict[str, list[str]], data: LabelledData) -> dict[str, list[str]]:
-    """Without rows about images that cannot be read, which has been told."""
+    """Drop rows about images that cannot be read, which have been reported already."""
     unread, closed = set(data.unread), tuple(data.closed)
     names = spell(columns["id"], unread)
     stay = [name not in unread and not name.startswith(closed) for name in names]
@@ -112,7 +112,7 @@ def _pass_over_unread(columns: dict[str, list[str]], data: LabelledData) -> dict
 def _pass_over_gone(
     file: Path, columns: dict[str, list[str]], known: Sequence[str]
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """What was decided about files that have been deleted since: told, and passed over."""
+    """Drop decisions about files that have been deleted since, with a note."""
     there = set(known)
     stay = [name in there for name in spell(columns["id"], there)]
     if "decided_by" not in columns or all(stay) or 2 * sum(stay) < len(stay):
@@ -131,7 +131,7 @@ def _not_there(unknown: Sequence[str], total: int) -> str:
 
 
 def _find_places(file: Path, ids: Sequence[str], known: Sequence[str]) -> list[int]:
-    """Where each id lies in the training split."""
+    """The index of each id in the training split."""
     index = {name: i for i, name in enumerate(known)}
     ids = spell(ids, index)
     unknown = [name for name in ids if name not in index]
@@ -149,9 +149,10 @@ def _find_classes(
     removed: Sequence[bool],
     class_names: Sequence[str],
 ) -> list[int]:
-    """Each label as a class index (a class's name first, else its number), or as `REMOVED`.
+    """Each label as a class index (by name, else by number), or `REMOVED`.
 
-    Where all classes are called by numbers, 1 to 10 say, a 0 would quietly be class 1: names alone.
+    If all class names are numbers, such as 1 to 10, only names count; a 0 would otherwise silently
+    be class 1.
     """
     by_number = not all(name.removeprefix("-").isdecimal() for name in class_names)
     index = {str(k): k for k in range(len(class_names))} if by_number else {}
@@ -183,9 +184,9 @@ def _refuse_contradictions(
 
 
 def read_trusted(data: LabelledData, file: Path) -> tuple[Tensor, Tensor]:
-    """Indices and labels of the training examples a table vouches for (`--trusted`).
+    """Indices and true labels of the training examples in a table (`--trusted`).
 
-    A column `label` says what each one truly is; without, the given labels are vouched for.
+    The true labels are in a column `label`; without it, the given labels are the true ones.
     """
     check_table("trusted", file)
     wanted = {"id": ID_COLUMNS, "label": LABEL_COLUMNS}

@@ -1,4 +1,4 @@
-"""What the three large sets share: files that are decoded when asked for, never all at once."""
+"""Shared by the three large datasets: files are decoded when needed, never all at once."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def load_large(
     recipe: Recipe,
     area: tuple[float, float] | None = RANDOM_AREA,
 ) -> LabelledData:
-    """Training and test files under their labels; crops of `options.image_size`.
+    """Training and test files with their labels; crops of `options.image_size`.
 
-    A file is decoded to its centred square first, so random crops see no more than that. Files
-    that are not there are told (and left out on request); one that cannot be decoded stops the
-    run when it is met, with its name: decoding a million beforehand would take hours.
+    A file is decoded to its centred square first, so random crops are within that. Missing files
+    are reported, and left out on request. A file that cannot be decoded stops the run when it is
+    read, since decoding a million files beforehand would take hours.
     """
     crop = options.image_size
     side = round(MARGIN * crop)
@@ -72,9 +72,9 @@ def _make_split(
 
 
 def read_lines(path: Path, what: str) -> list[str]:
-    """The lines of a text file; the last one may lack its end, the first begin with a mark."""
+    """The lines of a text file, with or without a byte order mark and a final newline."""
     try:
-        # Not splitlines(): it would also break names at signs that end no line of a list.
+        # Not splitlines(): it would also split names at other characters, such as \x0c.
         return path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text") from None

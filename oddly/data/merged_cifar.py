@@ -2,8 +2,8 @@
 
 `cifar50:C` joins class 2k with class 2k + 1 and removes C % of the odd one; `cifar20:C` joins the
 five classes of a super-class and removes C % of four of them. Training and test set alike. The
-paper does not say which of the five stays whole: here the first. Which images go is drawn once,
-from a fixed seed, so that it is the same data for every seed of a run.
+paper does not say which of the five stays whole; here it is the first. The images to remove are
+drawn once, from a fixed seed, so that the data are the same for every seed of a run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def load_merged_cifar(name: str, options: DataOptions) -> LabelledData:
 
 
 def pairs() -> list[list[int]]:
-    """An even class and the odd one after it."""
+    """Each even class with the odd one after it."""
     return [[k, k + 1] for k in range(0, 100, 2)]
 
 
@@ -57,7 +57,7 @@ def super_classes(next_inside: Sequence[int]) -> list[list[int]]:
 
 
 def merge(split: Split, groups: Sequence[Sequence[int]], percent: int, seed: int) -> Split:
-    """The split under joined labels; of each group's first class all, of the others a part."""
+    """The split with joined labels; all of each group's first class, and a part of the others."""
     generator = torch.Generator().manual_seed(seed)
     keep = torch.ones(len(split), dtype=torch.bool)
     new_label = torch.empty(100, dtype=torch.int64)

@@ -1,4 +1,4 @@
-"""Label noise as pure functions: labels + rate + generator -> given labels; the input stays."""
+"""Label noise as pure functions: labels, rate and generator → given labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def uniform_other(labels: Tensor, num_classes: int, rate: float, generator: Gene
 
 
 def pair(labels: Tensor, num_classes: int, rate: float, generator: Generator) -> Tensor:
-    """round(rate N) examples of class k are called k + 1 (mod K)."""
+    """round(rate N) examples get the label after theirs, k + 1 (mod K)."""
     _need_two_classes("pair", num_classes)
     chosen = _choose(len(labels), rate, generator)
     given = labels.clone()
@@ -54,9 +54,9 @@ def pair(labels: Tensor, num_classes: int, rate: float, generator: Generator) ->
 def asymmetric(
     labels: Tensor, confused_with: Sequence[int], rate: float, generator: Generator
 ) -> Tensor:
-    """Each example of class k is called confused_with[k] with probability `rate`.
+    """Each example of class k gets the label confused_with[k] with probability `rate`.
 
-    A class confused with itself stays, so the realised error rate can be below `rate`.
+    If a class is confused with itself, nothing changes, so the error rate can be below `rate`.
     """
     flipped = torch.rand(len(labels), generator=generator) < rate
     return torch.where(flipped, torch.as_tensor(confused_with)[labels], labels)
@@ -65,9 +65,9 @@ def asymmetric(
 def asymmetric_blocks(
     labels: Tensor, num_classes: int, rate: float, generator: Generator
 ) -> Tensor:
-    """Patrini's: the next class inside consecutive index blocks of 5, round and round.
+    """Patrini's: the next class within blocks of 5 consecutive classes; after the last, the first.
 
-    On CIFAR-100 those blocks are alphabetical, not super-classes: `asymmetric` has the true ones.
+    On CIFAR-100 these blocks are alphabetical; for super-classes, use `asymmetric`.
     """
     if num_classes % 5:
         raise InputError(
@@ -87,11 +87,11 @@ def instance(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> Tensor:
-    """Noise that depends on the picture: x is called class j with probability softmax_j(x W_y).
+    """Noise that depends on the picture: x gets the label j with probability softmax_j(x W_y).
 
-    An example flips with its own rate, a normal draw around `rate` (deviation 0.1) clamped to 0..1.
-    W_y is a standard normal projection of the normalised pixels for each class y; the true class
-    is left out. Rate 0 means no noise, though the clamped normal would leave some.
+    Each example flips with its own rate, a normal draw around `rate` (deviation 0.1) clamped to
+    0..1. W_y is a standard normal projection of the normalised pixels for each class y; the true
+    class is left out. With rate 0 there is no noise, although the clamped normal would leave some.
     """
     _need_two_classes("instance", num_classes)
     if rate == 0:
@@ -99,7 +99,7 @@ def instance(
     rates = torch.empty(len(labels)).normal_(rate, INSTANCE_SPREAD, generator=generator).clamp(0, 1)
     flipped = torch.rand(len(labels), generator=generator) < rates
     given = labels.clone()
-    for k in range(num_classes):  # one class's projection at a time: K of them may be large
+    for k in range(num_classes):  # one projection at a time, as all K together may be large
         chosen = torch.nonzero(flipped & (labels == k)).flatten()
         projection: Tensor | None = None
         for part in _chunks(chosen, images):
@@ -182,20 +182,20 @@ NOISES: dict[str, Callable[[LabelledData, float, Generator], Tensor]] = {
 
 
 def add_noise(data: LabelledData, kind: str, rate: float, generator: Generator) -> LabelledData:
-    """The data under noisy given labels; where no truth was known, it is the labels before."""
+    """The data with noisy given labels; if true labels are unknown, the labels before count."""
     if kind not in NOISES:
         raise unknown_name("noise", kind, NOISES)
     if not 0 <= rate <= 1:  # NaN fails this too
         raise InputError(f"noise must be within 0..1, got {rate}")
     truth = data.train.labels if data.true_labels is None else data.true_labels
     labels = NOISES[kind](data, rate, generator)
-    if data.decided is not None:  # vouched for by a person: noise would make that a lie
+    if data.decided is not None:  # labels that a person confirmed must stay as they are
         labels = torch.where(data.decided, data.train.labels, labels)
     return replace(data.with_given_labels(labels), true_labels=truth)
 
 
 def error_rate(data: LabelledData) -> float | None:
-    """The share of training examples whose given label is wrong; None where nobody knows."""
+    """The share of training examples with a wrong given label; None if unknown."""
     if data.true_labels is None or not len(data.train):
         return None
     return float((data.train.labels != data.true_labels).double().mean())

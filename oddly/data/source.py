@@ -1,4 +1,4 @@
-"""N images that are decoded when asked for, wherever they lie; and all of them at once."""
+"""Images that are decoded when needed, from files, rows or memory; or all of them at once."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from oddly.pictures import Unreadable, list_formats, picture_size
 BATCH = 32
 """Files handed to a thread at once."""
 PROBED = 200
-"""Images, evenly spread, whose headers are read."""
+"""Number of images, evenly spread, whose headers are read."""
 
 
 class ImageSource(Dataset[Tensor], ABC):
-    """N images decoded when asked for; small enough to be sent to loader workers."""
+    """N images decoded when needed; small enough to be pickled for loader workers."""
 
     size: int
-    """Side of the square that every image is brought to."""
+    """Side of the square to which every image is resized and cropped."""
 
     @abstractmethod
     def __len__(self) -> int: ...
 
     @abstractmethod
     def source(self, index: int) -> str | bytes:
-        """Where an image lies, or its content; `Unreadable` where there is none."""
+        """The path of an image, or its content; raises `Unreadable` if there is none."""
 
     @abstractmethod
     def stamp(self, index: int) -> str:
-        """Changes when the image does."""
+        """A text that changes when the image does."""
 
     @abstractmethod
     def name(self, index: int) -> str:
-        """For messages."""
+        """The name for messages."""
 
     @abstractmethod
     def subset(self, places: Sequence[int]) -> Self:
@@ -54,10 +54,10 @@ class ImageSource(Dataset[Tensor], ABC):
 
     @abstractmethod
     def resized(self, size: int) -> Self:
-        """The same images brought to another size."""
+        """The same images at another size."""
 
     def decode(self, index: int) -> Tensor:
-        """One image, or `Unreadable`."""
+        """One image as a tensor; raises `Unreadable` if it cannot be read."""
         return decode_image(self.source(index), self.size)
 
     def __getitem__(self, index: int) -> Tensor:
@@ -95,7 +95,7 @@ class ImageFiles(ImageSource):
 
 
 def file_stamp(path: str) -> str:
-    """Changes when the file does, without reading it."""
+    """A text that changes when the file does, from its size and time."""
     try:
         status = os.stat(path)
     except OSError:
@@ -104,9 +104,9 @@ def file_stamp(path: str) -> str:
 
 
 def short_side(images: ImageSource) -> int | None:
-    """The median in pixels, as some headers tell it; None where none can be read."""
+    """The median short side in pixels, from some headers; None if none can be read."""
     sides = []
-    with warnings.catch_warnings():  # Pillow's remark on a large picture
+    with warnings.catch_warnings():  # Pillow's warning about large pictures
         warnings.simplefilter("ignore")
         for i in range(0, len(images), max(1, -(-len(images) // PROBED))):
             with suppress(Unreadable):
@@ -115,7 +115,7 @@ def short_side(images: ImageSource) -> int | None:
 
 
 class ImageTensor(ImageSource):
-    """Images in memory, uint8 (N, 3, H, W) or (N, 1, H, W), brought to another size."""
+    """Images in memory, uint8 (N, 3, H, W) or (N, 1, H, W), resized when needed."""
 
     def __init__(self, images: Tensor, size: int) -> None:
         self.images, self.size = images, size
@@ -150,11 +150,12 @@ def decode_files(
     progress: Callable[[int], None] | None = None,
     see: Callable[[int, Tensor], None] | None = None,
 ) -> tuple[Tensor | ImageSource, dict[int, str]]:
-    """All readable images, and the reason for each place in `source` that is not among them.
+    """All readable images; and for unreadable ones, their place in `source` → the reason.
 
-    One uint8 tensor (N, 3, size, size) where that fits `memory_limit`, else files decoded when
-    asked for; those too are decoded once here, so that training does not stop on the last one.
-    `progress` is told how many files are done; `see` gets each image and its place, in a thread.
+    The images are one uint8 tensor (N, 3, size, size) if that fits `memory_limit`, else a source
+    that decodes them when needed. All are decoded once here in either case, so that training does
+    not stop at the last one. `progress` is called with the number of files that are done; `see` is
+    called in a thread with each place and image.
     """
     total, size = len(source), source.size
     fits = total * 3 * size * size <= memory_limit
@@ -173,7 +174,7 @@ def decode_files(
                 unreadable[i] = str(error)
         return len(batch)
 
-    list_formats()  # plugins register themselves once, before threads could do so side by side
+    list_formats()  # load Pillow's plugins once, before several threads would
     batches = [range(i, min(i + BATCH, total)) for i in range(0, total, BATCH)]
     _run_all(decode, batches, progress)
     bad = dict(sorted(unreadable.items()))
@@ -186,10 +187,10 @@ def decode_files(
 def _run_all(
     work: Callable[[range], int], batches: Sequence[range], progress: Callable[[int], None] | None
 ) -> None:
-    """All batches on a thread per core (decoders release the GIL); Ctrl-C drops what is queued."""
+    """Run all batches in a thread per core (decoders release the GIL); Ctrl-C drops the queue."""
     done = 0
     pool = ThreadPoolExecutor(min(32, os.cpu_count() or 1))
-    # Pillow's remarks (odd EXIF, a large picture) are noise here: what matters becomes a reason.
+    # Ignore Pillow's warnings about odd EXIF or large pictures; unreadable ones are reported.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

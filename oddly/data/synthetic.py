@@ -1,4 +1,4 @@
-"""Tiny pictures that a tiny net learns in seconds; for tests and dry runs."""
+"""Tiny pictures that a tiny network learns in seconds; for tests and dry runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CSV or Parquet table of image paths and labels."""
+"""Load a CSV or Parquet table of image paths and labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from oddly.text_table import (
 
 
 def load_table(file: Path, options: DataOptions) -> LabelledData:
-    """The files a table names, relative to its own folder, under the labels it gives them."""
+    """The files in a table, relative to the table's folder, with their labels."""
     wanted = {"path": PATH_COLUMNS, "label": LABEL_COLUMNS, "split": ("split",)}
     columns = read_text_columns(file, wanted, optional=["split"])
     columns = {name: [value.strip() for value in values] for name, values in columns.items()}
@@ -36,7 +36,7 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
     notes = about_choice(file, wanted)
     notes += _about_missing(file, [paths[i] for i in missing], len(paths), options)
     if not options.decode:
-        missing = []  # whoever reads them will find out, and lists them with the unreadable
+        missing = []  # they will be reported with the unreadable images when these are read
     splits = None if options.pool_splits else columns.get("split")
     parts = _split_rows(file, splits, sorted(set(range(len(paths))) - set(missing)))
     test_rows = parts.get("test", parts.get("val"))
@@ -52,7 +52,7 @@ def load_table(file: Path, options: DataOptions) -> LabelledData:
 
 
 def _locate(root: str, paths: Sequence[str]) -> tuple[list[str], list[int]]:
-    """Paths relative to root where they lie below it; and the places of those that do not exist."""
+    """Paths relative to root if they are below it; and the places of files that do not exist."""
     located, missing = [], []
     for i, path in enumerate(paths):
         if "\\" in path and not os.path.isfile(os.path.join(root, path)):
@@ -68,7 +68,7 @@ def _locate(root: str, paths: Sequence[str]) -> tuple[list[str], list[int]]:
 def _about_missing(
     file: Path, missing: Sequence[str], total: int, options: DataOptions
 ) -> list[str]:
-    """A note about the files left out, if there are any."""
+    """A note about missing files that are left out, if there are any."""
     if not missing:
         return []
     if len(missing) == total > 1:
@@ -88,7 +88,7 @@ def _about_missing(
 def _split_rows(
     file: Path, splits: Sequence[str] | None, rows: Sequence[int]
 ) -> dict[str, list[int]]:
-    """Row numbers by split; without a split column all of them train."""
+    """Row numbers by split; without a split column, all rows are for training."""
     if splits is None:
         parts = {"train": list(rows)}
     else:
@@ -122,7 +122,7 @@ def _label(
     rows: Sequence[int],
     class_names: Sequence[str],
 ) -> FileList:
-    """The rows' paths, and their labels as places in `class_names`."""
+    """The paths of the rows, with their labels as indices into `class_names`."""
     index = {name: k for k, name in enumerate(class_names)}
     unknown = sorted({labels[i] for i in rows} - set(index), key=natural)
     if unknown:

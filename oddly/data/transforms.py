@@ -1,4 +1,4 @@
-"""What happens to a batch of uint8 images on the training device: crop, flip, normalise, blank.
+"""Transforms of a batch of uint8 images on the training device: crop, flip, normalise, blank.
 
 B images, C channels, H x W pixels. No loop over images, no host sync.
 """
@@ -19,9 +19,9 @@ LOG_ASPECT = math.log(4 / 3)  # the usual range of shapes, 3:4 to 4:3
 
 
 def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
-    """Random crop out of the padded image and random mirroring, each image its own draw.
+    """Crop the padded image at random and mirror it at random, independently for each image.
 
-    The generator lives on the images' device.
+    The generator must be on the device of the images.
     """
     if how.crop:
         return _cut_out(images, how, generator)
@@ -48,10 +48,10 @@ def augment(images: Tensor, how: Augment, generator: Generator) -> Tensor:
 
 
 def _fold(places: Tensor, length: int) -> Tensor:
-    """Places on a line and beyond, each as the one on it that a mirror at either end shows."""
+    """Map positions beyond the line 0 … length - 1 into it, as if mirrored at its ends."""
     last = max(length - 1, 1)
     folded: Tensor = last - (last - places.remainder(2 * last)).abs()
-    return folded.clamp(max=length - 1)  # where the line is a single place
+    return folded.clamp(max=length - 1)  # for a length of 1
 
 
 def centre(images: Tensor, side: int) -> Tensor:
@@ -61,7 +61,7 @@ def centre(images: Tensor, side: int) -> Tensor:
 
 
 def _cut_out(images: Tensor, how: Augment, generator: Generator) -> Tensor:
-    """Random crops: of the crop's own size, or of random area and shape, resized bilinearly."""
+    """Random crops of a fixed size, or of random area and shape, resized bilinearly."""
     b, _, h, w = images.shape
     device = images.device
 
@@ -93,8 +93,8 @@ def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 def _scale_and_shift(
     mean: tuple[float, ...], std: tuple[float, ...], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Kept between batches: copying even six numbers to a GPU each step makes the host wait."""
-    with torch.inference_mode(False):  # an inference tensor would be of no use in training
+    """Cached, because copying even six numbers to a GPU in each step makes the host wait."""
+    with torch.inference_mode(False):  # training cannot use a cached inference tensor
         deviation = torch.tensor(std, dtype=torch.float64).view(-1, 1, 1)
         centre = torch.tensor(mean, dtype=torch.float64).view(-1, 1, 1)
         scale, shift = 1 / (255 * deviation), -centre / deviation
@@ -102,7 +102,7 @@ def _scale_and_shift(
 
 
 def blank(images: Tensor, side: int, generator: Generator) -> Tensor:
-    """Set a square of normalised images to the mean, 0, each image's at its own random place.
+    """Set a square at a random place in each normalised image to the mean, which is 0.
 
     Cutout (DeVries & Taylor, 2017): the centre is any pixel, so part of a square may lie outside.
     """
@@ -119,12 +119,12 @@ def blank(images: Tensor, side: int, generator: Generator) -> Tensor:
 
 def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and deviation per channel of uint8 (N, C, H, W), on the 0..1 scale."""
-    # Counting the 256 grey levels is exact, and takes no float copy of all pixels.
+    # Counting the 256 grey levels is exact and needs no float copy of all pixels.
     counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in images.unbind(1)])
     share = counts.double() / counts.sum(1, keepdim=True)  # (C, 256)
     level = torch.arange(256, dtype=torch.float64) / 255
     mean = share @ level
     variance = (share * (level - mean[:, None]) ** 2).sum(1)
-    # A constant channel must not divide by nothing: one grey level is the least deviation.
+    # At least one grey level, so that a constant channel does not divide by 0.
     std = variance.sqrt().clamp(min=1 / 255)
     return tuple(mean.tolist()), tuple(std.tolist())

@@ -23,7 +23,7 @@ MINI = 50
 
 
 def load_webvision(mini: bool, options: DataOptions) -> LabelledData:
-    """The class names are synsets, so that ImageNet's validation set can be labelled alike."""
+    """Class names are synsets, so that they can be matched with ImageNet's validation set."""
     root = find_folder("webvision", options)
     what = "webvision/info/"
     lines = read_lines(root / "info/synsets.txt", what)
