@@ -13,12 +13,12 @@ from oddly.errors import InputError, count, first_few, first_line
 from oddly.experiments.results import Result, Store, run_name
 from oddly.experiments.sizes import SIZES, Size
 
-FROM_RUN = "run:"  # how a config names the weights of an earlier run
+FROM_RUN = "run:"  # prefix of `weights` for those of an earlier run
 
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """As printed."""
+    """A number as the paper prints it."""
 
     value: float
     spread: float | None = None
@@ -35,22 +35,22 @@ class Job:
 
     config: RunConfig
     trunk: RunConfig | None = None
-    """Whose epochs before E are taken over; it must be the same run up to there."""
+    """A run to take the epochs before E from; it must be identical up to there."""
     until: int | None = None
-    """Finished epochs after which it has shown what it is for; None: all of them."""
+    """Number of epochs to train, if not all are needed."""
     snapshots: tuple[int, ...] = ()
-    """Finished epochs after which the losses of all examples are looked at."""
+    """Epochs after which to store numbers about the losses of all examples."""
 
     also_test: str | None = None
-    """A dataset on whose test set the finished network is tried as well."""
+    """Another dataset on whose test set to test the finished network."""
     after: Job | None = None
-    """Whose weights this one starts from."""
+    """A job to start from the weights of."""
 
     @property
     def fork_epoch(self) -> int:
-        """One epoch before E: the fork trains epoch E itself, so judging needs no code of its own.
+        """The number of epochs to take over from the trunk; 0 without a trunk.
 
-        0 where there is nothing to take over.
+        It is one less than E: the fork trains epoch E itself and judges as any run does.
         """
         return int(self.config.settings["prune_after"]) - 1 if self.trunk else 0
 
@@ -71,9 +71,9 @@ def method_job(
     percentile: float | None = None,
     **options: Any,
 ) -> Job:
-    """The training behind a row: ERM is the trunk, ODD grows on it, the others are by themselves.
+    """The training for a row: ERM is the trunk, ODD forks from it, other methods train alone.
 
-    `methods` names these by row; `percentile` is ODD's, where it is not the paper's usual one.
+    `methods` maps the rows of those to their names. `percentile` is for ODD, if not the default.
     """
     if methods and row in methods:
         return Job(size.config(data, seed, method=methods[row], **options))
@@ -85,7 +85,7 @@ def method_job(
 
 
 def final_accuracy(result: Result) -> float | None:
-    """Percent, of the last epoch."""
+    """The test accuracy of the last epoch, in percent."""
     value = result.summary.get("test_accuracy")
     return None if value is None else float(value)
 
@@ -101,12 +101,12 @@ class Cell:
     """One per seed."""
     read: Callable[[Result], float | None] = final_accuracy
     joint: Callable[[Sequence[Result]], float | None] | None = None
-    """Where the number speaks of all seeds together rather than of each; replaces `read`."""
+    """Instead of `read`, for a number that is about all seeds together."""
 
 
 @dataclass(frozen=True)
 class Filled:
-    """A cell with what is stored."""
+    """A cell with its stored values."""
 
     row: str
     column: str
@@ -135,14 +135,14 @@ class Filled:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure. The file it stands in says paper reference, command, cost, numbers."""
+    """One table or figure; the docstring of its file gives reference, command, cost, numbers."""
 
     name: str
     title: str
     cost: str
-    """What all of it takes in the paper's setting, in words."""
+    """The cost of all cells in the paper's setting, in words."""
     cells: Callable[[Size, int], Sequence[Cell]]
-    """For a size and a number of seeds; most valuable first."""
+    """Makes the cells for a size and a number of seeds; most valuable first."""
     sizes: Mapping[str, Size] = field(default_factory=lambda: SIZES)
     unit: str = "%"
     digits: int = 2
@@ -152,7 +152,7 @@ class Experiment:
     """A remark to print below the table: what the paper says in words."""
 
     def cost_of(self, size: Size, cells: Sequence[Cell]) -> str:
-        """`cost` is that of the paper's setting; smaller ones say what a training takes."""
+        """The cost in words: `cost` in the paper's setting, else from the cost per training."""
         if not size.cost:
             return self.cost
         jobs = {run_name(job.config) for cell in cells for job in cell.jobs}
@@ -161,7 +161,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a figure is drawn from, and where to."""
+    """What a figure is drawn from, and the folder to write it to."""
 
     store: Store
     size: Size
@@ -172,7 +172,7 @@ class Drawing:
 
 
 def fill(cells: Sequence[Cell], store: Store) -> list[Filled]:
-    """What is stored for each cell."""
+    """Read the stored values of each cell."""
     filled = []
     for cell in cells:
         results = [(job, store.find(job.config)) for job in cell.jobs]
@@ -198,7 +198,7 @@ def _read_numbers(cell: Cell, known: Sequence[Result]) -> tuple[float, ...]:
 
 
 def missing_jobs(cells: Sequence[Cell], store: Store) -> list[Job]:
-    """What there is to train, in the order of its value: the first seed of all cells first."""
+    """The trainings that are missing, most valuable first: the first seed of all cells first."""
     seeds = max((len(cell.jobs) for cell in cells), default=0)
     jobs: list[Job] = []
     for seed in range(seeds):

@@ -21,7 +21,7 @@ from oddly.errors import InputError
 
 
 def check_there(config: RunConfig, dataset: str) -> None:
-    """Complain before the training, not after it, that there is nothing to try it on."""
+    """Fail before the training, not after it, if the extra test set is missing."""
     if dataset != "imagenet":
         raise InputError(f"unknown extra test set '{dataset}'")
     find_synsets(find_folder("imagenet", data_options(config)), "val")
@@ -46,7 +46,7 @@ def try_on(config: RunConfig, folder: Path) -> dict[str, float]:
 
 
 def validation_set(options: DataOptions, class_names: Sequence[str], side: int) -> Split:
-    """ImageNet's validation images under the places that their synsets have in `class_names`."""
+    """ImageNet's validation images, labelled by the index of their synset in `class_names`."""
     root = find_folder("imagenet", options)
     places = {name: k for k, name in enumerate(class_names)}
     synsets = [name for name in find_synsets(root, "val") if name in places]

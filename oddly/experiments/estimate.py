@@ -11,8 +11,7 @@ from oddly.engine.config import RunConfig
 from oddly.experiments.results import Result, Store
 from oddly.methods import build_method
 
-# Examples per second of a whole epoch, its test included where there is one; for plans made before
-# any was measured.
+# Examples per second over a whole epoch, including the test; used until a speed is measured.
 GUESSES = {
     "cuda": {
         "wrn-28-10": 11_000.0,
@@ -27,19 +26,19 @@ GUESS = 300.0
 FP32_SLOWER = 2.5  # on a GPU, where everything else is bf16 (convolutions then run in TF32)
 COMPILE_SECONDS = 30.0  # a first round took 20 s (throughput_wrn_28_10.json)
 AROUND_SECONDS = 15.0  # before the first epoch and after the last
-PRUNED_AT = 0.5  # of the epochs, where a run finds E by itself
+PRUNED_AT = 0.5  # assumed share of epochs before E, if a run finds E automatically
 
 
 @dataclass(frozen=True)
 class Estimator:
-    """Speeds as measured on this kind of device, or else guessed."""
+    """Estimates times from speeds measured on this kind of device, or else from guesses."""
 
     store: Store
     where: Mapping[str, Any] = field(default_factory=dict)
     """Options that say where and how fast: device, compile."""
 
     def seconds(self, config: RunConfig, examples: int, begin: int, until: int) -> float:
-        """Of the epochs from `begin` (finished ones) to `until`; nothing where there are none."""
+        """Seconds from `begin` finished epochs to `until`; 0 if there are none."""
         if begin >= until:
             return 0.0
         compiling = COMPILE_SECONDS if self.where.get("compile") else 0.0
@@ -47,7 +46,7 @@ class Estimator:
         return examples * epochs / self.speed(config) + compiling + AROUND_SECONDS
 
     def speed(self, config: RunConfig) -> float:
-        """Examples per second where nothing is pruned and a step is one pass."""
+        """Examples per second without pruning, with one pass per step."""
         device = choose_device(self.where.get("device", "auto")).type
         rates = [r.images_per_second for r in self.store if _alike(r, config, device)]
         measured = sorted(rate for rate in rates if rate)
@@ -58,9 +57,9 @@ class Estimator:
 
 
 def whole_epochs(config: RunConfig, begin: int, until: int) -> float:
-    """What those epochs cost, counted in plain ones over all examples.
+    """The cost of these epochs, in plain epochs over all examples.
 
-    After E the wrong ones are taken to be gone; a method with several passes costs so much more.
+    Assumes that wrong labels are removed after E, and counts a method's number of passes.
     """
     assert config.epochs
     method, _ = build_method(config.method, config.settings)
@@ -74,7 +73,7 @@ def whole_epochs(config: RunConfig, begin: int, until: int) -> float:
 
 
 def _alike(result: Result, config: RunConfig, device: str) -> bool:
-    """Methods of several passes are left aside: their speed is not the network's."""
+    """Whether a stored run tells the speed; methods with several passes per step do not."""
     plain = result.summary.get("passes") in (None, result.config.get("epochs"))
     same = all(result.config.get(name) == getattr(config, name) for name in ("model", "precision"))
     return plain and same and result.environment.get("device") == device

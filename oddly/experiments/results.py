@@ -19,14 +19,14 @@ from oddly.records.files import plain
 
 PACKAGE = Path(__file__).parents[1]
 STORED = PACKAGE / "results" / "reproduce"
-EXACT = ("identity", "config")  # what a run is found by
+EXACT = ("identity", "config")  # stored without rounding, as runs are found by them
 CURVE = ("epoch", "lr", "train_loss", "test_accuracy", "test_accuracy_top5", "kept", "seconds")
 
 
 def identity(config: RunConfig) -> dict[str, Any]:
-    """What the run learns from, as far as it is not the default; not where it runs.
+    """The settings that affect what a run learns, if they differ from the default.
 
-    A setting that is invented later, with a default that changes nothing, changes no name.
+    So a setting that is added later, with a default that changes nothing, changes no names.
     """
     chosen = {}
     for each in fields(RunConfig):
@@ -39,7 +39,7 @@ def identity(config: RunConfig) -> dict[str, Any]:
 
 
 def run_name(config: RunConfig) -> str:
-    """A name to read, and a hash that tells all runs apart."""
+    """A readable name with a hash, unique for each run."""
     noise = f"-{config.noise_kind}{100 * config.noise:g}" if config.noise else ""
     data = Path(config.data).name.replace(":", "-")
     readable = f"{data}{noise}-{config.method}-{config.model}-seed{config.order_seed}"
@@ -53,15 +53,15 @@ class Result:
     identity: Mapping[str, Any]
     config: Mapping[str, Any]
     summary: Mapping[str, Any]
-    """Empty where the training was only followed for some of its epochs."""
+    """Empty if only some of the epochs were trained."""
     curve: Mapping[str, list[Any]]
     snapshots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By finished epochs: what the losses of all examples looked like."""
+    """By number of finished epochs: numbers about the losses of all examples."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""
     """A fingerprint of the sources that trained it."""
     fork: Mapping[str, Any] | None = None
-    """The run whose first epochs were taken over, and how many."""
+    """The run whose first epochs were taken over, and their number."""
     also: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By dataset: accuracy on a further test set."""
 
@@ -71,7 +71,7 @@ class Result:
 
     @property
     def images_per_second(self) -> float | None:
-        """Of the middle epoch: neither the first, which compiles, nor a short last one."""
+        """The median over epochs, so neither the first, which compiles, nor a short last one."""
         seconds, kept = self.curve.get("seconds") or [], self.curve.get("kept") or []
         rates = sorted(k / s for k, s in zip(kept, seconds, strict=True) if s)
         return rates[len(rates) // 2] if rates else None
@@ -82,7 +82,7 @@ MAPPINGS = tuple(name for name in PARTS if name not in ("code", "fork"))
 
 
 class Store:
-    """Stored results: the package's own, and those of a folder of yours, which wins."""
+    """Stored results: the package's own, and those in a folder of yours, which take precedence."""
 
     def __init__(self, folder: Path = STORED) -> None:
         self.folder = folder
@@ -110,14 +110,14 @@ class Store:
         fork: Mapping[str, Any] | None = None,
         also: Mapping[str, Mapping[str, float]] | None = None,
     ) -> Path:
-        """Write what the run has shown so far; snapshots stored before are kept."""
+        """Store the results of a run so far; earlier snapshots are kept."""
         before = self.find(config)
         looked = {str(epoch): look for epoch, look in snapshots.items()}
         if before:
             looked = {**before.snapshots, **looked}
         looked = dict(sorted(looked.items(), key=lambda item: int(item[0])))
         if before and before.is_finished and not run.is_done:
-            content = {**vars(before), "snapshots": looked}  # trained again for a look alone
+            content = {**vars(before), "snapshots": looked}  # trained again only for snapshots
         else:
             content = _describe(config, run) | {
                 "snapshots": looked,
@@ -132,7 +132,7 @@ class Store:
         return path
 
     def check_writable(self) -> None:
-        """Complain now if nothing could be stored."""
+        """Fail now if nothing could be stored later."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=self.folder):
             pass
@@ -165,7 +165,7 @@ def _describe(config: RunConfig, run: Run) -> dict[str, Any]:
 
 @cache
 def code_fingerprint() -> str:
-    """Of everything that decides what a run learns."""
+    """A hash of the source files that affect what a run learns."""
     digest = hashlib.sha256()
     for room in ("core", "data", "engine", "methods", "models"):
         for file in sorted((PACKAGE / room).rglob("*.py")):
@@ -174,7 +174,7 @@ def code_fingerprint() -> str:
 
 
 def _rounded(value: Any) -> Any:
-    """Seven digits are more than any of these figures has."""
+    """Round floats to seven digits, more than are significant."""
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -25,40 +25,40 @@ from oddly.experiments.snapshot import look
 from oddly.records import FolderBusy, Run
 
 COMMON = {"data", "noise", "noise_kind", "method", "settings", "weights", *SEEDS}
-SPARE_SECONDS = 15.0  # kept back for what follows the last epoch
+SPARE_SECONDS = 15.0  # reserved for what follows the last epoch
 
 
 class OutOfTime(Exception):
-    """The time given is over; what was begun is saved and goes on next time."""
+    """The time is up; the current training is saved and continues next time."""
 
 
 @dataclass
 class Runner:
-    """Where trainings happen and results go."""
+    """Runs trainings and stores their results."""
 
     store: Store
     size: Size
     runs: Path
-    """Gets one run folder per training; large, not for keeping."""
+    """Folder for one run folder per training; large, and can be deleted."""
     where: Mapping[str, Any] = field(default_factory=dict)
-    """Options that say where and how fast, not what: data_dir, device, compile, workers."""
+    """Options that do not affect results: data_dir, device, compile, workers."""
     deadline: float | None = None
-    """In time.monotonic()'s seconds."""
+    """On the clock `time.monotonic`."""
     watcher: Watcher = field(default_factory=Watcher)
     tell: Callable[[str], None] = print
     _loaded: dict[str, LabelledData | None] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        if self.size.make:  # also where a folder is given: the true data would take days
+        if self.size.make:  # even if a folder is given: the real data would take days
             self.where = {**self.where, "data_dir": str(self.runs / "made")}
             self.size.make(self.runs / "made")
 
     def run(self, jobs: Sequence[Job]) -> list[Job]:
-        """All of them, or as many as fit into the time; returns those that are finished.
+        """Train all jobs, or as many as fit into the time; returns the finished ones.
 
-        Called twice at once, each leaves to the other what that one is training.
+        Two processes can run at once; each skips what the other is training.
         """
-        self.store.check_writable()  # not after hours of training
+        self.store.check_writable()  # now, not after hours of training
         left, finished = list(jobs), list[Job]()
         while left:
             job = self.choose(left, begin_anyhow=not finished)
@@ -67,7 +67,7 @@ class Runner:
                 break
             left.remove(job)
             if job.is_stored(self.store.find(job.config)):
-                continue  # by another process, since this one began
+                continue  # another process has finished it in the meantime
             forks = {j.fork_epoch for j in jobs if j.trunk and _same(j.trunk, job)}
             try:
                 self.train(job, forks - {0})
@@ -88,10 +88,10 @@ class Runner:
         return self.deadline - time.monotonic() - SPARE_SECONDS
 
     def choose(self, jobs: Sequence[Job], begin_anyhow: bool = True) -> Job | None:
-        """The first that fits into the time left.
+        """The first job that fits into the time left.
 
-        If none does, and nothing else was done, the first: it can be broken off, and goes on
-        next time.
+        If none does and nothing else was done, the first job: it can be stopped and continues next
+        time.
         """
         if self.deadline is None:
             return jobs[0]
@@ -110,7 +110,7 @@ class Runner:
         )
 
     def train(self, job: Job, forks: Collection[int] = ()) -> Path:
-        """One job to its end, its trunk first; returns the stored result's file."""
+        """Train one job, its trunk first; returns the file of the stored result."""
         if job.also_test:
             check_there(self.located(job.config), job.also_test)
         if job.after:
@@ -138,10 +138,10 @@ class Runner:
         return path
 
     def choose_folder(self, job: Job) -> tuple[Path, set[int]]:
-        """Where to train it, and the epochs to look at its losses.
+        """The folder to train in, and the epochs at which to look at the losses.
 
-        Usually its own folder. A run that went past an epoch that is wanted now is trained again
-        up to there, beside it.
+        This is usually the job's own folder. If an existing run is already past an epoch that is
+        wanted now, it is trained again up to there, in another folder.
         """
         folder = self.folder(job.config)
         stored = self.store.find(job.config)
@@ -154,7 +154,7 @@ class Runner:
     def look(
         self, config: RunConfig, folder: Path, epochs: Collection[int]
     ) -> dict[int, dict[str, Any]]:
-        """What the losses were at those of the epochs that the run has kept."""
+        """Numbers about the losses at those epochs for which the run has a milestone."""
         there = sorted(e for e in epochs if milestone_path(folder, e).exists())
         if not there:
             return {}
@@ -163,7 +163,7 @@ class Runner:
         return {e: look(folder, e, data, located, decisive=e == at) for e in there}
 
     def keep_looks(self, config: RunConfig, folder: Path, epochs: Collection[int]) -> None:
-        """Store what an unfinished run's losses have shown so far: figures are read off it."""
+        """Store the snapshots of an unfinished run, from which figures can be made."""
         stored = self.store.find(config)
         new = {e for e in epochs if not stored or str(e) not in stored.snapshots}
         if looked := self.look(config, folder, new):
@@ -171,12 +171,12 @@ class Runner:
             self.tell(f"stored {path.name}, unfinished: losses after epochs {sorted(looked)}")
 
     def grow_trunk(self, trunk: RunConfig, epoch: int, siblings: Collection[int]) -> Path:
-        """The folder of a trunk that has kept this milestone, trained up to there if need be."""
+        """The folder of a trunk with this milestone, which is trained up to there if necessary."""
         folder, looks = self.folder(trunk), self.size.looks
         if not milestone_path(folder, epoch).exists() and finished_epochs(folder) >= epoch:
-            folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it went past without keeping
+            folder = folder.with_name(f"{folder.name}-to-{epoch}")  # it is past it, without one
         if not milestone_path(folder, epoch).exists():
-            # Forks leave one epoch before E; that one more shows the losses at E itself.
+            # Forks start one epoch before E; one more epoch shows the losses at E itself.
             until = epoch + (epoch + 1 in looks)
             try:
                 self.go_on(trunk, folder, until, {*siblings, *looks}, None)
@@ -194,7 +194,7 @@ class Runner:
         milestones: Collection[int],
         fork: Fork | None,
     ) -> None:
-        """Begin the run, or take it up where it was left, and train until epoch `until`."""
+        """Start or continue the run, and train until epoch `until`."""
         begun = (folder / "config.json").exists()
         if begun and (Run(folder).is_done or (until and finished_epochs(folder) >= until)):
             return
@@ -216,7 +216,7 @@ class Runner:
                 raise OutOfTime from None
 
     def estimate(self, job: Job) -> float:
-        """Seconds the job still takes, its trunk included, as far as one can tell."""
+        """Estimated seconds that the job still takes, including its trunk."""
         estimator = Estimator(self.store, self.where)
         size, done = self.size, finished_epochs(self.folder(job.config))
         seconds = self.estimate(job.after) if job.after else 0.0
@@ -224,22 +224,22 @@ class Runner:
             done, trunk = job.fork_epoch, self.folder(job.trunk)
             if not milestone_path(trunk, done).exists():
                 grown = finished_epochs(trunk)
-                grown = 0 if grown >= done else grown  # it went past: trained again
+                grown = 0 if grown >= done else grown  # past it, so trained again
                 seconds += estimator.seconds(job.trunk, size.examples, grown, done)
-        until = job.until or job.config.epochs or size.epochs  # a row may have epochs of its own
+        until = job.until or job.config.epochs or size.epochs  # a row may have its own epochs
         return seconds + estimator.seconds(job.config, size.examples, done, until)
 
     def folder(self, config: RunConfig) -> Path:
         return self.runs / run_name(config)
 
     def test_elsewhere(self, job: Job, folder: Path) -> dict[str, dict[str, float]]:
-        """The finished network on a further test set, where the job asks for that."""
+        """Test the finished network on another test set, if the job asks for it."""
         if job.also_test is None or not Run(folder).is_done:
             return {}
         return {job.also_test: try_on(self.located(job.config), folder)}
 
     def located(self, config: RunConfig) -> RunConfig:
-        """The config as it runs here: weights of an earlier run come from its folder."""
+        """The config with `where`, and with weights of an earlier run as a path."""
         config = replace(config, **self.where)
         if config.weights and config.weights.startswith(FROM_RUN):
             source = self.runs / config.weights.removeprefix(FROM_RUN) / "model.safetensors"
@@ -247,7 +247,7 @@ class Runner:
         return config
 
     def load(self, config: RunConfig) -> LabelledData | None:
-        """The clean data, kept while one run after another learns from it."""
+        """The data without noise, kept in memory for the next run."""
         if config.data not in self._loaded:
             data_dir = self.where.get("data_dir")
             data = self.size.load(config.data, Path(data_dir) if data_dir else None)
@@ -256,7 +256,7 @@ class Runner:
 
 
 def describe(config: RunConfig, size: Size, until: int | None = None) -> str:
-    """A training in a line: what, on what, and what is not as usual for its size."""
+    """A training in one line: method, data, and what differs from the size's defaults."""
     rate = f"{100 * config.noise:g} % {config.noise_kind}" if config.noise else "no"
     words = [f"{config.method} on {config.data}", f"{rate} noise", f"seed {config.order_seed}"]
     told = {"E": config.settings.get("prune_after"), "p": config.settings.get("percentile")}
@@ -275,10 +275,10 @@ def finished_epochs(folder: Path) -> int:
 
 
 def is_trunk(config: RunConfig) -> bool:
-    """Whether its losses are kept to the end."""
+    """Whether it is a trunk: ODD that prunes only at the end, so that losses are stored."""
     return config.method == "odd" and config.settings.get("prune_after") == config.epochs
 
 
 def _same(trunk: RunConfig, job: Job) -> bool:
-    """Whether the job is this trunk, or grows on it."""
+    """Whether the job is this trunk or forks from it."""
     return identity(trunk) in (identity(job.config), job.trunk and identity(job.trunk))

@@ -28,34 +28,34 @@ class Size:
 
     name: str
     options: Mapping[str, Any]
-    """Of every run: network, epochs, batch, schedule."""
+    """Options of every run: network, epochs, batch size, schedule."""
     prune_after: int
     """E of the paper's rule."""
     default_settings: Mapping[str, Any] = field(default_factory=dict)
-    """Of the row "our default"."""
+    """Settings of the row "our default"."""
     shrink: Callable[[LabelledData], LabelledData] | None = None
     make: Callable[[Path], None] | None = None
-    """Makes the data itself below a folder, in the official layout."""
+    """Generates data below a folder, in the official layout."""
     examples: int = 50_000
-    """Of its training set, for plans."""
+    """Size of the training set, for estimates."""
     compile: bool = False
-    """Whether its runs are long enough for torch.compile to pay on a GPU."""
+    """Whether runs are long enough for torch.compile to pay off on a GPU."""
     cost: str = ""
-    """What one training takes, in words; empty: what the experiment says of the paper's setting."""
+    """Cost of one training, in words; empty: use the experiment's, for the paper's setting."""
 
     def config(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
-        """A run of this size; `options` win, what is no field is a setting of the method."""
+        """A run of this size; `options` win. Options that are not fields are method settings."""
         return RunConfig.from_options(data, {**self.options, "seed": seed, **options})
 
     def paper(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
-        """The same by the paper's rule; `prune_after` and `percentile` may be given."""
+        """The same with the paper's rule; `prune_after` and `percentile` can be changed."""
         rule = {**PRESETS["paper"], "prune_after": self.prune_after, "method": "odd"}
         return self.config(data, seed, **{**rule, **options})
 
     def trunk(self, data: str, seed: int = 0, **options: Any) -> RunConfig:
-        """Plain training with the losses kept: ODD that prunes when it is over.
+        """Plain training that stores losses: ODD that prunes only after the last epoch.
 
-        Its weights are ERM's, so its accuracy is ERM's; any E and p can be taken up from it.
+        Its weights are ERM's, so its accuracy is ERM's. Runs with any E and p can fork from it.
         """
         late = {"prune_after": self.epochs, "percentile": 100.0}
         return self.paper(data, seed, **{**options, **late, "method": "odd"})
@@ -65,21 +65,21 @@ class Size:
         return int(self.options["epochs"])
 
     def at(self, epoch: int) -> int:
-        """The epoch that stands for epoch `epoch` of the paper's 200."""
+        """The epoch that corresponds to epoch `epoch` of the paper's 200."""
         if epoch == PAPER_PRUNE_AFTER:
             return self.prune_after
         return max(1, round(epoch / PAPER_EPOCHS * self.epochs))
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Epochs at which every trunk's losses are looked at, so that all figures can share it."""
+        """Epochs at which to look at every trunk's losses, so that all figures can share it."""
         return tuple(sorted({self.at(epoch) for epoch in LOOKS}))
 
     def changed(self, options: Mapping[str, str]) -> Size:
-        """The same with some options replaced: other runs, kept apart from these.
+        """The same with some options replaced; these runs are stored separately.
 
-        A field of a run's config holds for every run, `prune_after` for the paper's rule (and
-        ours where it is fixed), any other setting of the method for our default alone.
+        Fields of a run's config apply to every run, `prune_after` to the paper's rule (and to ours
+        if E is fixed there), and any other setting of the method only to our default.
         """
         if cells_own := sorted(options.keys() & CELLS_OWN):
             raise InputError(f"--with cannot change {cells_own[0]}: each cell sets its own")
@@ -89,23 +89,23 @@ class Size:
         if "prune_after" not in self.default_settings:
             defaults.pop("prune_after", None)
         merged = {**self.options, **chosen}
-        if int(prune_after) > int(merged["epochs"]):  # told before a trunk is trained
+        if int(prune_after) > int(merged["epochs"]):  # fail before a trunk is trained
             raise InputError(
                 f"E = {prune_after} is beyond {merged['epochs']} epochs; add --with prune_after=N"
             )
         if "model" in chosen and "dropout" not in chosen:
-            merged.pop("dropout", None)  # of this size's own network; others may have none
+            merged.pop("dropout", None)  # it is for this size's own network; others may have none
         return replace(
             self, options=merged, prune_after=int(prune_after), default_settings=defaults
         )
 
     @property
     def decodes_files(self) -> bool:
-        """Whether its data are image files; CIFAR lies in memory."""
+        """Whether the data are image files; CIFAR is in memory."""
         return "image_size" in self.options
 
     def load(self, data: str, data_dir: Path | None) -> LabelledData | None:
-        """The data as this size has it; None where the engine decodes files as a run asks."""
+        """The data of this size; None if the engine decodes files as each run asks."""
         if self.decodes_files:
             return None
         loaded = load_data(data, DataOptions(data_dir=data_dir))
@@ -113,7 +113,7 @@ class Size:
 
 
 def _typed(name: str, text: str) -> Any:
-    """The text of NAME=VALUE as the config's field of that name takes it."""
+    """The value in NAME=VALUE, with the type of the config's field of that name."""
     kinds = {each.name: str(each.type).split(" | ")[0] for each in fields(RunConfig)}
     kind = "int" if name == "prune_after" else kinds.get(name, "str")
     try:
@@ -161,7 +161,7 @@ FULL = Size(
     compile=True,
 )
 # Ours: the first 14 epochs anneal to a small rate, so that wrong labels stand out; then the
-# schedule begins anew on what was kept. Not compiled: that alone would take most of the minute.
+# schedule restarts on the kept examples. Not compiled, which would take most of the minute.
 FAST = Size(
     "fast",
     {
