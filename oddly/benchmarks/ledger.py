@@ -57,7 +57,7 @@ def measure(
 
 
 def find_aum() -> Callable[[str], Any]:
-    """The package's `AUMCalculator`; it is no dependency of ours."""
+    """The `AUMCalculator` of the aum package, which is not a dependency."""
     try:
         from aum import AUMCalculator
     except ImportError:
@@ -71,10 +71,10 @@ def find_aum() -> Callable[[str], Any]:
 def compare_updates(
     calculator: Callable[[str], Any], repeats: int, counterfactual: str
 ) -> dict[str, Any]:
-    """The same logits to both; ours in its dearest epoch, where it notes labels too.
+    """Time both with the same logits; ours in its most expensive epoch, which records labels too.
 
-    Each in blocks of its own, block after block in turn, so that both run warm and a busy
-    machine hits both. On one thread: a sleeping pool would be timed by its waking.
+    Blocks of calls take turns, so that both run warm and a busy machine affects both. On one
+    thread, because waking up a thread pool would be timed as well.
     """
     logits, labels = draw_batch(BATCH)
     index = torch.randperm(DATASET, generator=torch.Generator().manual_seed(1))[:BATCH]
@@ -82,7 +82,7 @@ def compare_updates(
     labels = denoiser.plant(index, labels)
     ours, theirs = [], []
     with TemporaryDirectory() as folder, threads_set_to(1):
-        aum, ids = calculator(folder), index.tolist()  # AUM wants a list: made for free
+        aum, ids = calculator(folder), index.tolist()  # AUM needs a list; not timed
         for _ in range(BLOCKS):
             ours += time_calls(lambda: denoiser.observe(index, logits, labels), repeats)
             theirs += time_calls(lambda: aum.update(logits, labels, ids), repeats)
@@ -123,7 +123,7 @@ def run_alone(
     threads: int,
     counterfactual: str,
 ) -> dict[str, Any]:
-    """In a fresh process, whose peak memory is then this work's alone."""
+    """Run in a fresh process, so that its peak memory is only that of this function."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         try:
             return pool.submit(function, examples, threads, counterfactual).result()
@@ -162,7 +162,7 @@ def prune_many(examples: int, threads: int, counterfactual: str) -> dict[str, An
 
 
 def draw_batch(size: int) -> tuple[Tensor, Tensor]:
-    """Logits (B, K) and labels (B,): a confident network, and the share of labels it denies."""
+    """Logits (B, K) and labels (B,) of a confident network that contradicts a share NOISE."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.randint(CLASSES, (size,), generator=generator)
     wrong = torch.rand(size, generator=generator) < NOISE

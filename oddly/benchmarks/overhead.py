@@ -83,7 +83,7 @@ def measure(
 
     `ratio` is 1 + the time spent inside the denoiser (device events on a GPU) / plain training's
     time for the same steps. `interleaved_ratio` is the median over pairs of whole epochs, with
-    and without it, run in turn: it includes everything, but also the machine's own unrest.
+    and without it, run in turn; it includes everything, but also noise from a busy machine.
     """
     chosen = choose_device(device)
     usual = WORKLOADS.get(chosen.type, WORKLOADS["cpu"])
@@ -136,7 +136,7 @@ def run_pair(base: RunConfig, data: LabelledData, prune_after: int) -> tuple[Tri
     erm = Trial(build(replace(base, method="erm"), data))
     odd = Trial(build(replace(base, method="odd", settings={"prune_after": prune_after}), data))
     for epoch in range(prune_after):
-        # Each goes first every other time, so that a machine that slows down favours neither.
+        # They take turns in going first, so that a machine that slows down favours neither.
         for trial in (erm, odd) if epoch % 2 == 0 else (odd, erm):
             trial.run_epoch(epoch)
     return erm, odd

@@ -37,10 +37,10 @@ def look(
 ) -> dict[str, Any]:
     """Losses of epoch `epoch` against q_n: histograms, KS distances, what each p would remove.
 
-    `data`: under the given labels the run was trained with. `decisive`, at E itself, adds two
+    `data` has the given labels that the run was trained with. `decisive` (at E itself) adds two
     things: what p = 10 would remove by the losses of a sweep after the epoch, without augmentation
-    and in evaluation mode (the paper does not say which losses it takes), and which examples go
-    from data taken for clean (figure 2 shows them).
+    and in evaluation mode (the paper does not say which losses it uses); and for clean data, which
+    examples would be removed (figure 2 shows them).
     """
     state = load_checkpoint(folder, milestone_path(folder, epoch).name)
     if state is None:
@@ -71,9 +71,9 @@ def look(
 def _restore(
     weights: Mapping[str, Tensor], data: LabelledData, config: RunConfig, sweep: bool
 ) -> nn.Module:
-    """The saved network; where it is to see all examples again, on the run's own device."""
+    """The saved network; on the run's device if it is to `sweep` over all examples."""
     device = choose_device(config.device) if sweep else torch.device("cpu")
-    with torch.random.fork_rng(devices=[]):  # building draws first weights
+    with torch.random.fork_rng(devices=[]):  # building the network draws initial weights
         network = build_network(replace(config, weights=None), data, device)
     network.load_state_dict(weights)
     return network
@@ -137,13 +137,13 @@ def quantiles(values: Tensor) -> list[float] | None:
 
 
 def histogram_distance(first: Sequence[int], second: Sequence[int]) -> float:
-    """The KS distance as far as bins of 0.1 can tell: for losses of different runs."""
+    """The KS distance of two histograms with bins of 0.1, for losses of different runs."""
     below = (np.cumsum(counts) / max(1, sum(counts)) for counts in (first, second))
     return float(np.abs(np.subtract(*below)).max())
 
 
 def ks_distance(a: Tensor, b: Tensor) -> float | None:
-    """The greatest difference between the two distribution functions; None where one is empty."""
+    """The greatest difference between the two distribution functions; None if one is empty."""
     first, second = (values[values.isfinite()].sort().values for values in (a, b))
     if not len(first) or not len(second):
         return None

@@ -22,8 +22,8 @@ THIRTY_EPOCHS = Recipe(
 )
 """One recipe for every case with a ResNet: SGD with Nesterov momentum, a cosine schedule."""
 LAYER_NORM = replace(THIRTY_EPOCHS, model="convnextv2_atto", learning_rate=0.05)
-"""Half the rate: at 0.1 its loss rose at first. Version 2, as the first one's layer scale of 1e-6
-all but stops SGD."""
+"""Half the learning rate, because at 0.1 the loss rose at first. ConvNeXt version 2, because the
+layer scale of 1e-6 in version 1 nearly stops SGD."""
 FEATURE_SIZE = 160  # pixels a side
 SMALL = Recipe(model="resnet8", epochs=12, batch_size=64, learning_rate=0.1, weight_decay=5e-4)
 
@@ -36,16 +36,16 @@ class Case:
     data: str
     """A name of `oddly.data.DATASETS`."""
     noise: float = 0.0
-    """Share of labels to corrupt; 0: as they come."""
+    """Share of labels to corrupt; 0: the labels as they are."""
     noise_kind: str = "uniform"
     recipe: Recipe | None = THIRTY_EPOCHS
     """None: the data's own."""
     warmup: float = 0.0
     """Epochs over which the learning rate rises; networks without batch norm need some."""
     enlarge: int = 1
-    """Images are brought to so many times their side, for a network with a coarse first layer."""
+    """Factor to enlarge images by, for a network with a coarse first layer."""
     examples: int | None = None
-    """Only the first so many training (and test) examples."""
+    """Use only this many training (and test) examples, the first ones."""
     frozen: bool = False
     """A head trains on features of the packaged backbone; there is no test set then."""
 
@@ -95,9 +95,9 @@ SMALL_CASES = {
 """`--small`: minutes of a CPU become seconds, and nothing has to be downloaded."""
 
 
-@lru_cache(maxsize=1)  # a worker trains the jobs of one case mostly in a row
+@lru_cache(maxsize=1)  # a worker usually trains several jobs of a case in a row
 def load_case(case: Case, seed: int, data_dir: Path | None = None) -> LabelledData:
-    """The case's data under its given labels."""
+    """The data of a case with its given labels."""
     data = load_data(case.data, DataOptions(data_dir=data_dir))
     if case.examples is not None:
         data = _first(data, case.examples)
@@ -125,7 +125,7 @@ def _first(data: LabelledData, number: int) -> LabelledData:
 
 
 def _enlarge(data: LabelledData, factor: int) -> LabelledData:
-    """Images of `factor` times the side, crops shifted as much further."""
+    """Enlarge the images by `factor`, and shift crops further accordingly."""
     channels, height, width = data.image_shape
     return replace(
         data,

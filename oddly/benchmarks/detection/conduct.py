@@ -61,10 +61,10 @@ def missing_jobs(cells: Iterable[Cell], store: Store) -> list[Job]:
 
 @dataclass
 class Pace:
-    """What a job is likely to take, from those that ran before it in this sitting."""
+    """Estimates the time of a job from those that this process has run before."""
 
     plain_seconds: dict[tuple[str, str], float] = field(default_factory=dict)
-    """Of one plain training, by network and data."""
+    """Seconds of one plain training, by network and data."""
 
     def learn(self, job: Job, report: dict[str, Any]) -> None:
         if report["passes"]:
@@ -72,7 +72,7 @@ class Pace:
             self.plain_seconds[_kind(job)] = seconds
 
     def expect(self, job: Job) -> float:
-        """Seconds from its beginning; 0 where nothing like it has run yet."""
+        """Estimated seconds; 0 if no similar job has run yet."""
         return job.share * self.plain_seconds.get(_kind(job), 0.0)
 
 

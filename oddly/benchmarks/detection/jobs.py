@@ -37,19 +37,19 @@ class Job(ABC):
     case: Case
     seed: int = 0
     part: int = 0
-    """Which of several alike: a fold, a half."""
+    """The number among several similar jobs, such as folds."""
     kind: ClassVar[str]
     changes: ClassVar[Mapping[str, Any]] = {}
     """What differs from the case's recipe, as fields of a RunConfig."""
     share: ClassVar[float] = 1.0
-    """About what it takes of a plain training's passes; only to tell what fits into the time."""
+    """Approximate cost relative to plain training; only used to see what fits into the time."""
 
     @property
     def name(self) -> str:
         return f"{self.kind}-{self.part}" if self.part else self.kind
 
     def config(self, data: LabelledData, device: str = "auto") -> RunConfig:
-        """The noise is in the data already, hence none here."""
+        """The run's config, without noise, since the data have it already."""
         case = self.case
         config = RunConfig(
             case.data,
@@ -74,10 +74,10 @@ class Job(ABC):
 
     @abstractmethod
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
-        """What is to be kept once trained, and how many forward passes that took."""
+        """The arrays to store after training, and the number of forward passes they took."""
 
     def describe(self, parts: Parts) -> dict[str, Any]:
-        """What else there is to say, in plain numbers."""
+        """Other results, as plain values."""
         return {}
 
 
@@ -92,7 +92,7 @@ class Denoise(Job):
         verdict = parts.method.verdict
         if verdict is None:
             raise InputError(f"{self.name} gave no verdict on {self.case.name}")
-        # As every run ends, for the page.
+        # The same sweep as at the end of every run.
         found = predict(parts.model, parts.train_feed, parts.bf16)
         return {
             "keep": verdict.keep.numpy(),
@@ -124,7 +124,7 @@ class Plain(Job):
 
     def collect(self, parts: Parts, data: LabelledData) -> tuple[Arrays, int]:
         losses = predict(parts.model, parts.train_feed, parts.bf16).losses
-        return {"losses": losses.numpy()}, 0  # the sweep is for our table, not part of it
+        return {"losses": losses.numpy()}, 0  # the sweep is for our table, not part of the method
 
     def describe(self, parts: Parts) -> dict[str, Any]:
         return dict(score_test_set(parts))
@@ -134,8 +134,8 @@ class Plain(Job):
 class WarmUp(Plain):
     """DivideMix's warm-up: batch 64 at a constant learning rate of 0.02, then one sweep.
 
-    10 epochs, 30 from 100 classes on, as its authors; their penalty for asymmetric noise is left
-    out, since it asks to know the noise. Where our recipe's rate is not 0.1, 1/5 of it.
+    10 epochs, or 30 with 100 classes or more, as the authors do. Their penalty for asymmetric noise
+    is left out, since one would have to know the noise. The rate is 1/5 of the recipe's.
     """
 
     kind = "warmup"
@@ -161,9 +161,9 @@ class WarmUp(Plain):
 
 @dataclass
 class MeanMargin(ERM):
-    """Plain training that averages z_y - max_{k≠y} z_k of the ordinary forward passes.
+    """Plain training that averages z_y - max_{k≠y} z_k over its forward passes.
 
-    The first epoch is skipped, as by AUM's authors, unless there is no other.
+    The first epoch is skipped, as in the authors' code, unless it is the only one.
     """
 
     num_examples: int = 0
@@ -195,7 +195,7 @@ class MeanMargin(ERM):
 
 @dataclass(frozen=True)
 class Margins(Job):
-    """One of AUM's two runs: N // K threshold examples in an extra class, other ones in each.
+    """One of AUM's two runs, each with N // K different threshold examples in an extra class.
 
     Batch 64, weight decay 1e-4, a constant learning rate, half the epochs: the authors train
     150 of 300, up to the first drop.
@@ -244,9 +244,9 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Fold(Job):
-    """Probabilities of the fifth of the examples that this network has not seen.
+    """Probabilities for a fifth of the examples, which this network has not seen.
 
-    A third of the epochs under a whole cosine: it ends before the network memorises.
+    It trains a third of the epochs with a full cosine schedule, and so ends before it memorises.
     """
 
     kind = "fold"
@@ -257,7 +257,7 @@ class Fold(Job):
         return replace(config, epochs=-(-config.epochs // 3))
 
     def held_out(self, data: LabelledData) -> Tensor:
-        """Every class's given labels spread evenly over the folds."""
+        """The indices of this fold; each class is spread evenly over the folds."""
         generator = torch.Generator().manual_seed(1_000 * self.seed + FOLD_SEED)
         order = torch.randperm(len(data.train), generator=generator)
         by_class = order[data.train.labels[order].argsort(stable=True)]

@@ -43,9 +43,9 @@ class Method:
     jobs: Callable[[Case, int], Sequence[Job]]
     judge: Callable[[Sequence[Arrays], Labels, int], Finding]
     leaves_model: bool = False
-    """Whether it ends with a network trained without what it removed."""
+    """Whether it ends with a network trained without the removed examples."""
     package: str | None = None
-    """What its verdict needs, where the table is made."""
+    """A package that its verdict needs."""
 
 
 def _own(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
@@ -79,7 +79,7 @@ def _predicted(outputs: Sequence[Arrays], labels: Labels, seed: int) -> Finding:
 
 
 def join_folds(outputs: Sequence[Arrays]) -> Floats:
-    """Every example's probabilities by the network that had not seen it, (N, K), rows sum to 1."""
+    """Probabilities (N, K) by the network that has not seen the example; rows sum to 1."""
     index = np.concatenate([output["index"] for output in outputs])
     found = np.concatenate([output["probabilities"] for output in outputs]).astype(np.float64)
     joined = np.empty_like(found)
@@ -114,7 +114,7 @@ METHODS: dict[str, Method] = {
 
 
 def finish_cell(case: Case, name: str, seed: int, store: Store) -> dict[str, Any]:
-    """The cell's JSON from what its jobs left; needs neither data nor device."""
+    """The cell's JSON, from the files of its jobs; needs neither data nor device."""
     method = METHODS[name]
     read = [store.read_job(job) for job in method.jobs(case, seed)]
     infos = [info for _, info in read]
@@ -144,7 +144,7 @@ def finish_cell(case: Case, name: str, seed: int, store: Store) -> dict[str, Any
 def _cost(
     method: Method, infos: list[dict[str, Any]], examples: int, removed: float
 ) -> dict[str, float]:
-    """Passes over plain training's; `to_model` adds one training on what a method kept."""
+    """Cost relative to plain training; `to_model` adds a training on the kept examples."""
     epochs = infos[0]["plain_epochs"]
     trained = sum(info["trained_passes"] for info in infos)
     forward = sum(info["forward_passes"] for info in infos)

@@ -35,7 +35,7 @@ def measure(
     forget: bool = False,
     tell: Tell = lambda line: None,
 ) -> dict[str, Any]:
-    """Train what is missing if asked to; then everything that is stored, as rows."""
+    """Train what is missing, if asked to; returns everything that is stored, as rows."""
     known: Mapping[str, Case] = SMALL_CASES if small else CASES
     chosen = [known[name] for name in _choose("case", cases, known)]
     cells = list_cells(chosen, _choose("method", methods, METHODS), seed)
@@ -52,7 +52,7 @@ def measure(
 
 
 def forget_cells(cells: Sequence[Cell], store: Store, tell: Tell) -> None:
-    """Remove what is stored of these cells and of their jobs."""
+    """Remove the stored results of these cells and of their jobs."""
     for cell in cells:
         store.cell(cell.case.name, cell.method, cell.seed).unlink(missing_ok=True)
         for job in cell.jobs():
@@ -62,7 +62,7 @@ def forget_cells(cells: Sequence[Cell], store: Store, tell: Tell) -> None:
 
 
 def _choose(kind: str, wanted: Sequence[str], known: Mapping[str, Any]) -> list[str]:
-    """All without a wish; a wish must be known, and the order stays the table's."""
+    """The wanted names, which must be known, in the order of the table; by default all."""
     names = [name.strip() for entry in wanted for name in entry.split(",")]
     for name in names:
         if name not in known:

@@ -27,7 +27,7 @@ from oddly.records.files import read_json
 
 @dataclass(frozen=True)
 class Labels:
-    """All that a verdict and its scoring need to know of a case."""
+    """The labels of a case, for verdicts and their scores."""
 
     given: NDArray[np.int64]
     true: NDArray[np.int64]
@@ -61,7 +61,7 @@ class Store:
         return self._info(job).exists()
 
     def write_job(self, job: Job, arrays: Arrays, info: dict[str, Any]) -> None:
-        """The arrays first: their description says that they are whole."""
+        """Write the arrays first; the existence of the JSON then means that they are complete."""
         folder = self.outputs(job.case.name, job.seed)
         folder.mkdir(parents=True, exist_ok=True)
         _save(folder / f"{job.name}.npz", arrays)
@@ -72,14 +72,15 @@ class Store:
         return {} if "error" in info else _load(self._info(job).with_suffix(".npz")), info
 
     def remove_job(self, job: Job) -> None:
-        """Its description first: arrays without one are nobody's."""
+        """Remove the JSON first; arrays without it do not count."""
         self._info(job).unlink(missing_ok=True)
         self._info(job).with_suffix(".npz").unlink(missing_ok=True)
 
     def load(self, case: Case, seed: int, data_dir: Path | None) -> LabelledData:
-        """The case's data; the given labels are drawn once and then read, whoever trains.
+        """The case's data; given labels are drawn once and then read from a file.
 
-        Instance noise multiplies pixels in floating point: another machine may draw other labels.
+        Instance noise computes with pixels in floating point, so another machine could draw other
+        labels.
         """
         data = load_case(case, seed, data_dir)
         folder = self.outputs(case.name, seed)

@@ -41,11 +41,11 @@ class Conditions:
     deadline: float | None = None
     """On the clock `time.time`, which processes share."""
     at_once: int = 1
-    """Jobs that share the device: seconds mean little without it."""
+    """Number of jobs that share the device, which affects their seconds."""
 
 
 def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
-    """Train until done, or until the time is up; a report of this sitting."""
+    """Train until done or until the time is up; returns a report of this call."""
     store = conditions.store
     with fork_randomness():
         data = store.load(job.case, job.seed, conditions.data_dir)
@@ -59,19 +59,19 @@ def train_job(job: Job, conditions: Conditions) -> dict[str, Any]:
                 f"{job.case.name}, {job.name}: out of memory on the device; use fewer --jobs"
             ) from None
         except InputError as error:
-            # The training's own fault, and it would be again: stored, so that the rest can go on.
+            # The method fails on this case and would fail again: store that, and go on.
             store.write_job(job, {}, {"job": job.name, "error": str(error)})
             return {"done": True, "error": str(error), "passes": 0}
 
 
 def _go_on(parts: Parts, folder: Path) -> list[dict[str, Any]]:
-    """The epochs so far, taken up from a checkpoint where there is one."""
+    """Restore a checkpoint if there is one; returns the metrics of the epochs so far."""
     try:
         if state := load_checkpoint(folder):
             restore(parts, state, folder)
             curve: list[dict[str, Any]] = state["curve"]
             return curve
-    except CannotGoOn as error:  # no fault of the method's: it must not be stored as one
+    except CannotGoOn as error:  # not the method's fault: must not be stored as its failure
         raise InputError(f"{error.why}; remove {folder} to train that job again") from None
     return []
 
@@ -117,7 +117,7 @@ def _plain_epochs(job: Job, data: LabelledData) -> int:
 
 
 def too_late(curve: list[dict[str, Any]], before: int, deadline: float | None) -> bool:
-    """Whether one more epoch, as long as the longest of this sitting, would end too late."""
+    """Whether one more epoch, as long as the longest of this call, would end too late."""
     longest = max((row["seconds"] for row in curve[before:]), default=0.0)
     return deadline is not None and time.time() + longest > deadline
 
