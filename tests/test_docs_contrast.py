@@ -58,7 +58,7 @@ def test_the_rule_is_the_one_that_was_measured() -> None:
     section = " ".join(SECTION.split())
     rule = f"A verdict is trusted from a contrast of {LEARNT:g} + {VAGUE:g} v on"
     assert rule in section and "v is the share of labels that look wrong but not" in section
-    assert f"Below {LEARNT:g} to {SURE:g}, more where many labels look wrong" in DEFAULT
+    assert f"Below {LEARNT:g} (up to {SURE:g} where many labels look wrong" in DEFAULT
     for run in STORED["runs"]:
         below = run["contrast"] < run["needed"] and run["removed"] > 0
         assert run["doubted"] == below, run["training"]
