@@ -71,7 +71,7 @@ def about_undecided(run: Run, outcome: Outcome) -> str | None:
 
 
 def about_copies(run: Run, outcome: Outcome) -> str | None:
-    """How many pictures still bear two labels under these decisions; None where none does."""
+    """How many pictures still have two labels under these decisions; None if none has."""
     labels: dict[int, set[str]] = defaultdict(set)
     if twins := read_twins(run.path):
         for id, label in list_kept(run, outcome).items():
@@ -79,8 +79,8 @@ def about_copies(run: Run, outcome: Outcome) -> str | None:
                 labels[twins[id].group].add(label)
     if not (torn := sum(len(borne) > 1 for borne in labels.values())):
         return None
-    bear = "has" if torn == 1 else "have"
-    return f"{count(torn, 'picture')} still {bear} two labels; decide for all copies"
+    have = "has" if torn == 1 else "have"
+    return f"{count(torn, 'picture')} still {have} two labels; decide for all copies"
 
 
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
