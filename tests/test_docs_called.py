@@ -35,7 +35,11 @@ def mean(values: Iterable[float]) -> float:
 def line_of(row: dict[str, Any]) -> list[str]:
     """As the table has it."""
     labels = row["labels"]
-    what = [NAMES.get(row["images"], row["images"]), labels if labels == "clean" else f"{labels} %"]
+    if labels in ("aggregate", "random1"):
+        labels = f"CIFAR-10N {labels}"
+    elif labels != "clean":
+        labels += " %"
+    what = [NAMES.get(row["images"], row["images"]), labels]
     found = f"{row['called']:g}, {row['truly']:g}"
     if labels == "clean":
         removed = [f"{100 * row[side]['removed']:.1f} % removed" for side in ("without", "with")]

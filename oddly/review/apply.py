@@ -79,8 +79,8 @@ def about_copies(run: Run, outcome: Outcome) -> str | None:
                 labels[twins[id].group].add(label)
     if not (torn := sum(len(borne) > 1 for borne in labels.values())):
         return None
-    bear = "has" if torn == 1 else "have"
-    return f"{count(torn, 'picture')} still {bear} two labels; decide for all copies"
+    have = "has" if torn == 1 else "have"
+    return f"{count(torn, 'picture')} still {have} two labels; decide for all copies"
 
 
 def write_labels(run: Run, outcome: Outcome, out: Path | None = None) -> Path:
