@@ -161,7 +161,7 @@ class Verdict:
         return (
             f"epoch {self.epoch}: {self.num_removed:,} of {len(self.keep):,} examples removed"
             f" ({100 * self.removed_fraction:.1f} %), score ≥ {self.threshold:.3f}"
-            f" (percentile {self.percentile:g}, {self.counterfactual.source})"
+            f" (target percentile {self.percentile:g}, {self.counterfactual.source})"
         )
 
     def cautions(self, class_names: Sequence[str] | None = None) -> list[str]:

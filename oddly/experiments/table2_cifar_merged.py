@@ -42,7 +42,7 @@ def _name(data: str) -> str:
 
 EXPERIMENT = Experiment(
     name="table2",
-    title="Joined classes of unlike size",
+    title="Merged classes of unequal size",
     cost="about 2 h of an H200 per seed, three seeds at least",
     cells=cells,
 )

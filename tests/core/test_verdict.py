@@ -172,7 +172,7 @@ def test_to_pandas() -> None:
 
 def test_told_in_one_line() -> None:
     assert str(make(big(9.0), [0] * 6)) == (
-        "epoch 3: 1 of 6 examples removed (16.7 %), score ≥ 5.000 (percentile 50, weights)"
+        "epoch 3: 1 of 6 examples removed (16.7 %), score ≥ 5.000 (target percentile 50, weights)"
     )
 
 
