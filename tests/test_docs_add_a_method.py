@@ -9,7 +9,7 @@ import pytest
 
 import oddly
 from oddly.methods import METHODS, settings_of
-from tests.test_docs import ROOT
+from tests.pages import ROOT
 
 
 def test_the_example_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

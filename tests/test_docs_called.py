@@ -7,7 +7,7 @@ from typing import Any
 
 from oddly.core import called
 from oddly.core.learnt import SURE
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 ROWS: list[dict[str, Any]] = stored("called.json")["rows"]
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")

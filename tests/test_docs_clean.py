@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from oddly.clean.settings import BACKBONE_SIZE
-from tests.test_docs import rows, short, stored, words_of
+from tests.pages import rows, short, stored, words_of
 
 RUNS: list[dict[str, Any]] = stored("clean_cifar10.json")["runs"]
 SIZED: list[dict[str, Any]] = stored("image_size.json")["rows"]

@@ -10,7 +10,7 @@ import pytest
 from oddly.compare import markdown
 from oddly.compare.table import FIGURES
 from oddly.methods import METHODS
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 PAGE = "docs/compare.md"
 CIFAR10 = "compare_cifar10_uniform40.json"

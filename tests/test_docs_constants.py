@@ -14,7 +14,7 @@ from evidence.changes import DECAY, EPOCHS, JUDGING, USUAL
 from oddly.core.ledger import LossLedger
 from oddly.core.rule import PERCENTILES
 from oddly.methods.odd import ODD
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
 TABLE = rows("docs/constants.md", "| constant | value | file |")

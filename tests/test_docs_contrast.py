@@ -6,7 +6,7 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.learnt import LEARNT, NOTHING, SOUND, SURE, VAGUE
-from tests.test_docs import ROOT, rows, stored, words_of
+from tests.pages import ROOT, rows, stored, words_of
 
 STORED = stored("contrast_runs.json")
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.test_docs import ROOT, stored
+from tests.pages import ROOT, stored
 
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")
 SECTION = PAGE.split("## Few examples\n")[1].split("\n##")[0]

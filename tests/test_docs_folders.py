@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 DOCUMENT = stored("held_out_folders.json")
 RUNS: list[dict[str, Any]] = DOCUMENT["runs"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 ROWS: list[dict[str, Any]] = stored("foreign_images.json")["rows"]
 TABLE = {row[0]: row[1:] for row in rows("docs/clean.md", "| foreign images | F1 | best |")}

@@ -12,7 +12,7 @@ from oddly.experiments.base import Cell, fill
 from oddly.experiments.results import Result, Store
 from oddly.experiments.sizes import FAST, FULL
 from oddly.experiments.table1_cifar_uniform import make_job
-from tests.test_docs import rows, short, stored, words_of
+from tests.pages import LONG, rows, short, stored, words_of
 
 PAGE = words_of("docs/reproduce.md")
 STEP: dict[str, Any] = stored("step_wrn_28_10.json")
@@ -159,3 +159,33 @@ def count_printed(name: str) -> int:
 
 def two(value: float) -> str:
     return f"{value:.2f}".lstrip("0")
+
+
+def test_what_our_default_ended_with_in_the_paper_s_setting() -> None:
+    page, ours = words_of("docs/reproduce.md"), stored(LONG)["summary"]
+    rule = stored("reproduce/cifar100-uniform40-odd-wrn-28-10-seed0-24b1caa0.json")["summary"]
+    end = ours["test_accuracy"]
+    above = f"{end:.2f} %: {end - 72.4:.2f} points above what the paper reports for its rule,"
+    assert f"ended at {above} and {end - rule['test_accuracy']:.2f} above that rule" in page
+    found = "precision {precision:.2f} and recall {recall:.2f}".format(**ours).replace("0.", ".")
+    assert f"pruned after epoch {ours['prune_after']}, with {found}: {tell_kept(ours)}" in page
+
+
+def tell_kept(summary: dict[str, Any]) -> str:
+    kept = summary["examples"] - summary["removed"]
+    missed = summary["examples"] * summary["noise"]["realised"] * (1 - summary["recall"])
+    return f"of the {kept:,} labels that it kept, {100 * missed / kept:.0f} % were wrong"
+
+
+def test_what_the_paper_s_rule_ended_with() -> None:
+    page = words_of("docs/reproduce.md")
+    odd, mixup = (
+        stored(f"reproduce/cifar100-uniform40-{name}.json")["summary"]
+        for name in ("odd-wrn-28-10-seed0-24b1caa0", "odd_mixup-wrn-28-10-seed0-1b225526")
+    )
+    found = "precision {precision:.2f} and recall {recall:.2f}".format(**odd).replace("0.", ".")
+    ended = f"{odd['test_accuracy']:.1f} % with ODD and {mixup['test_accuracy']:.2f} % with mixup"
+    assert f"a second training of the same seed again had {found}. It ended at {ended}" in page
+    short_of = (72.4 - odd["test_accuracy"], 76.5 - mixup["test_accuracy"])
+    assert "{:.1f} and {:.2f} points below the paper".format(*short_of) in page
+    assert tell_kept(odd) in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 Row = dict[str, Any]
 STORED = stored("hard_images.json")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("held_out_fashion.json")["runs"]
 TABLE = {row[0]: row[1:] for row in rows("docs/clean.md", "| labels | F1 | best | F1 with the")}

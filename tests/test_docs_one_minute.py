@@ -11,7 +11,7 @@ from oddly.experiments.results import Store
 from oddly.experiments.sizes import FAST, FULL
 from oddly.experiments.snapshot import EDGES
 from oddly.experiments.table1_cifar_uniform import MINUTE_ROWS, make_job
-from tests.test_docs import rows, short, stored, words_of
+from tests.pages import rows, short, stored, words_of
 
 PAGE = words_of("docs/reproduce.md")
 TRIALS: list[dict[str, Any]] = stored("one_minute_trials.json")["rows"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from oddly.core.learnt import NOTHING
 from oddly.core.one_way import CERTAIN, MOSTLY, TIMES, USUAL
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")

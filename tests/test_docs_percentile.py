@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from oddly.core.sentinels import GOOD_F1
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("percentile_recordings.json")["runs"]
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")

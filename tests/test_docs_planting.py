@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.sentinels import FEWEST, how_many
-from tests.test_docs import ROOT, short, stored, words_of
+from tests.pages import ROOT, short, stored, words_of
 
 STORED = stored("planting.json")
 PAGE = (ROOT / "docs/constants.md").read_text(encoding="utf-8")

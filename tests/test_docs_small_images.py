@@ -10,7 +10,7 @@ from oddly.clean import trial
 from oddly.clean.settings import ENOUGH, SMALL, TINY
 from oddly.engine.embed import COMMON
 from oddly.engine.outcome import MEASURED_FROM
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 ROWS: list[dict[str, Any]] = stored("small_trial.json")["rows"]
 PAGE = (ROOT / "docs/clean.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from oddly.core.confusion import ALIKE, CAUTION, SIZES
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 Runs = list[dict[str, Any]]
 RUNS: Runs = stored("unlike_sizes.json")["rows"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from oddly.core.cut import SHALLOW
 from oddly.core.learnt import SURE
-from tests.test_docs import ROOT, rows, short, stored
+from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("valley_digits.json")["rows"]
 NOISY = [run for run in RUNS if run["wrong"]]
