@@ -156,7 +156,7 @@ def _show(run: Run, top: int | None, json: bool) -> None:
 
 def _fine_tune(run: Run) -> list[str]:
     """The command for a fine-tuned run, which can learn what frozen features do not show."""
-    for_a_head = ("epochs", "batch_size", "learning_rate", "prune_after", "image_size")
+    for_a_head = ("model", "epochs", "batch_size", "learning_rate", "prune_after", "image_size")
     return [*command_again(run, run.config.get("labels"), leave_out=for_a_head), "--fine-tune"]
 
 
