@@ -45,7 +45,8 @@ class TerminalWatcher(Watcher):
         self.told = self.begun = time.monotonic()  # time of the last line, and of the epoch's start
         self.patience = QUIET
         self.longest = 0.0  # seconds of the longest epoch
-        self.first_step: float | None = None  # when it ended; None again once the pace is known
+        self.paced_from = 0, self.begun  # steps of the epoch not counted in its pace, and their end
+        self.pace_told = False
 
     def note(self, text: str) -> None:
         self.told = time.monotonic()
@@ -93,7 +94,7 @@ class TerminalWatcher(Watcher):
     def begin(self, title: str, folder: Path, epochs: int, finished: int) -> None:
         self.folder, self.epochs, self.last_saved = folder, epochs, finished
         self.patience, self.longest = QUIET, 0.0
-        self.where, self.first_step = "", None
+        self.where, self.pace_told = "", False
         if self.console.is_terminal:
             self._show(title, "epochs · ", epochs, finished)
         else:
@@ -120,30 +121,32 @@ class TerminalWatcher(Watcher):
         self.where = f" in epoch {epoch}"
         self.share = 1 / max(steps, 1)  # share of an epoch that one step is
         self.epoch, self.steps, self.done, self.begun = epoch, steps, 0, time.monotonic()
+        self.paced_from = 0, self.begun
 
     def step(self, examples: int) -> None:
         self.done += 1
+        now = time.monotonic()
+        if self.done == 1 and not self.longest:
+            self.paced_from = 1, now  # the first step of a run may compile
         self._tell_pace()
+        paced = self.done - self.paced_from[0]
         if self.progress:
             self.progress.advance(self.task, self.share)
-        elif time.monotonic() - self.told > self.patience:
-            seconds = time.monotonic() - self.begun
-            left = seconds / self.done * (self.steps - self.done)
+        elif paced and now - self.told > self.patience:
+            left = (now - self.paced_from[1]) / paced * (self.steps - self.done)
             at = f"step {self.done:,} of {self.steps:,}"
             self.note(f"epoch {self.epoch}/{self.epochs} · {at}, {left:,.0f} s left of this epoch")
             self.patience = LONGEST_QUIET
 
     def _tell_pace(self) -> None:
-        """Estimate the time once, in the first epoch, without its first step, which may compile."""
-        now = time.monotonic()
-        if self.done == 1:
-            self.first_step = now if not self.longest else None
-        if self.first_step is None or self.done < 3 or now - self.first_step < PACE_AFTER:
+        """Estimate the time of the run once, in its first epoch."""
+        steps_before, since = self.paced_from
+        seconds = time.monotonic() - since
+        if self.pace_told or self.longest or self.done < 3 or seconds < PACE_AFTER:
             return
-        each = (now - self.first_step) / (self.done - 1)
         left = self.epochs - self.epoch + 1
-        minutes = each * self.steps * left / 60
-        self.first_step = None
+        minutes = seconds / (self.done - steps_before) * self.steps * left / 60
+        self.pace_told = True
         if minutes > LONG_RUN and self.command == "train":
             # No advice for a resumed run, which cannot be changed.
             advice = (

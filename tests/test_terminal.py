@@ -68,6 +68,22 @@ def test_a_long_first_epoch_and_the_sweep_at_the_end_are_told_of(
     assert lines[-1] == "taking one last look at every image"
 
 
+def test_the_time_left_leaves_out_a_first_step_that_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("oddly.terminal.time.monotonic", lambda: now)
+    watcher, text = make(terminal=False)
+    watcher.begin("odd on cifar10", Path("run"), 200, 0)
+    watcher.begin_epoch(1, 391)
+    for seconds in (22.0, 0.1):
+        now += seconds
+        watcher.step(64)
+    assert text.getvalue().splitlines()[1:] == [
+        "  epoch 1/200 · step 2 of 391, 39 s left of this epoch"
+    ]
+
+
 @pytest.mark.parametrize(("seconds", "told"), [(4.0, True), (0.5, False)])
 def test_who_will_wait_long_is_told_so_once(
     seconds: float, told: bool, monkeypatch: pytest.MonkeyPatch
