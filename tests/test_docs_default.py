@@ -35,8 +35,9 @@ def test_what_the_default_does_in_short() -> None:
     assert f"F1 {span('uniform', 'instance')} on uniform and image-dependent noise" in page
     people = span("cifar10n").replace(" to ", " and ")
     assert f"{people} on people's labels, {span('asymmetric')} on confused classes" in page
-    assert max(it["best_f1"] - it["f1"] for it in found.values()) < 0.01
-    assert "the cut is within .01 of the best possible" in page
+    short_of = sorted(it["best_f1"] - it["f1"] for it in found.values())
+    assert short_of[-2] < 0.0105 < short_of[-1] < 0.03
+    assert "the cut is within .01 of the best possible, on one row within .03." in page
 
 
 def test_no_row_of_whole_runs_is_older_than_what_contrast_decides() -> None:
@@ -129,7 +130,8 @@ def test_how_well_any_score_could_rank() -> None:
     assert told in page
     ours = {each: detected(f"cifar10n-{each}", "odd") for each in ("aggregate", "random1")}
     assert f"F1 .77 and AP .88 on aggregate (reached: {short(ours['aggregate']['f1'])} and" in page
-    assert ours["aggregate"]["best_f1"] < 0.77 and ours["random1"]["best_f1"] < 0.83
+    best = [short(each["best_f1"]) for each in ours.values()]
+    assert "the limit: the best of all cuts has {} and {}.".format(*best) in page
     assert f"F1 .83 on random1 ({short(ours['random1']['f1'])})" in page
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from oddly.engine.config import RunConfig
 from oddly.experiments import EXPERIMENTS
 from oddly.experiments.base import Cell, fill
 from oddly.experiments.results import Result, Store
@@ -20,7 +21,11 @@ KINDS = ("convolutions", "compiled", "idle", "optimizer", "rest")
 
 
 def result(row: str) -> Result:
-    found = Store().find(make_job(FULL, row, "cifar100", 0.4, 0).config)
+    return find(make_job(FULL, row, "cifar100", 0.4, 0).config)
+
+
+def find(config: RunConfig) -> Result:
+    found = Store().find(config)
     assert found
     return found
 
@@ -59,9 +64,53 @@ def test_simulated_and_real_noise() -> None:
     looks = result("ERM").snapshots
     far = {int(epoch): look["ks_noise_simulated"] for epoch, look in looks.items()}
     until = [distance for epoch, distance in far.items() if epoch <= 75]
-    assert f"KS distance of {two(min(until))} to {two(max(until))} apart up to epoch 75" in PAGE
-    assert f"({two(far[25])} at epoch 25, which the table leaves out)" in PAGE
-    assert f"At epoch 100 it is {two(far[100])}," in PAGE
+    fewer = [look["ks_noise_simulated"] for look in trunk(0.2).snapshots.values()]
+    both = (
+        f"KS distance of {two(min(until))} to {two(max(until))} apart up to epoch 75,"
+        f" at 20 % {two(min(fewer))} to {two(max(fewer))} (epoch 25, which"
+    )
+    assert both in PAGE
+    assert f"At epoch 100, 40 % noise, it is {two(far[100])}," in PAGE
+
+
+def trunk(noise: float, kind: str = "uniform") -> Result:
+    return find(FULL.trunk("cifar100", 0, noise=noise, noise_kind=kind))
+
+
+def test_what_losses_depend_on() -> None:
+    cells = fill(cells_of("figure3"), Store())
+
+    def span(row: str, column: str = "") -> str:
+        known = [c.ours or 0 for c in cells if c.row.startswith(row) and column in c.column]
+        assert len(known) == 4
+        return f"{two(min(known))} to {two(max(known))}"
+
+    amount, kind = span("KS(simulated at 20"), span("KS(simulated uniform")
+    assert f"From 20 to 40 % they move by {amount}, from uniform to asymmetric by {kind}." in PAGE
+    assert f"do depend on the amount**, by {span('KS(noise at 20')}: the fewer" in PAGE
+    medians = [
+        [run.snapshots[e]["quantiles"]["noise"][2] for e in ("10", "30", "50", "75")]
+        for run in (trunk(0.2), trunk(0.4))
+    ]
+    assert all(few > many for few, many in zip(*medians, strict=True))
+    asymmetric = [
+        span(f"KS(noise, {which})", "asymmetric 40 %") for which in ("simulated", "normal")
+    ]
+    lie = "losses lie {} from the simulated ones and only {} from those of right".format(
+        *asymmetric
+    )
+    assert lie in PAGE
+    runs = (trunk(0.4), trunk(0.2), trunk(0.4, "asymmetric"))
+    ten = {
+        (i, e): run.snapshots[e]["by_percentile"]["10"]
+        for i, run in enumerate(runs)
+        for e in ("10", "30", "50", "75")
+    }
+    cuts = [each["threshold"] for each in ten.values()]
+    assert f"p = 10 lies between {min(cuts):.2f} and {max(cuts):.2f} in all three runs" in PAGE
+    late = ten[2, "75"]
+    would = f"{100 * late['recall']:.0f} % of the wrong labels at epoch 75, with precision"
+    assert f"{would} {two(late['precision'])}:" in PAGE
 
 
 def test_the_best_of_the_cuts_of_figure_4() -> None:
@@ -126,8 +175,17 @@ def test_the_summary() -> None:
     leopards = fill(EXPERIMENTS["figure2"].cells(FAST, 3), Store())[2]
     assert two_[1].startswith(f"{leopards.ours:.0f} leopards removed by all three seeds")
     looks = result("ERM").snapshots
-    far = [look["ks_noise_simulated"] for epoch, look in looks.items() if int(epoch) <= 75]
-    assert f"{two(min(far))} to {two(max(far))} up to epoch 75" in three[1]
+    kinds = (
+        [
+            look["ks_noise_simulated"]
+            for run in runs
+            for epoch, look in run.snapshots.items()
+            if int(epoch) <= 75
+        ]
+        for runs in ((trunk(0.2), trunk(0.4)), (trunk(0.4, "asymmetric"),))
+    )
+    uniform, asymmetric = (f"{two(min(far))} to {two(max(far))}" for far in kinds)
+    assert f"up to epoch 75: {uniform} with uniform noise, {asymmetric} with asymmetric" in three[1]
     f1 = [f"{short(looks[e]['by_percentile']['10']['f1'])} at E = {e}" for e in ("50", "75", "100")]
     assert four[1].startswith(f"F1 with p = 10: {', '.join(f1)} /")
     runs = fill(EXPERIMENTS["figure7"].cells(FULL, 1), Store())
@@ -136,16 +194,17 @@ def test_the_summary() -> None:
     removed, wrong = (found[f"40 % noise, {name}"] for name in ("removed, E = 75", "wrong"))
     assert f"{removed:.1f} % removed where {wrong:.1f} % are wrong /" in ten[1]
     found = {f"{c.row}, {c.column}": c.ours for c in fill(cells_of("figure11"), Store())}
-    assert eleven[1].startswith(
-        "40 %: "
-        + ", ".join(
-            f"{data} "
-            + " and ".join(
-                two(found[f"40 % noise, {data} {which}"] or 0) for which in ("precision", "recall")
-            )
-            for data in ("CIFAR-100", "CIFAR-10")
+
+    def both_of(noise: int, data: str) -> str:
+        row = f"{noise} % noise, {data}"
+        return (
+            f"{data} {two(found[f'{row} precision'] or 0)} and {two(found[f'{row} recall'] or 0)}"
         )
-    )
+
+    forty = ", ".join(both_of(40, data) for data in ("CIFAR-100", "CIFAR-10"))
+    assert eleven[1].startswith(f"40 %: {forty}; 20 %: {both_of(20, 'CIFAR-100')} /")
+    missing = sum(value is None for value in found.values()) // 2
+    assert eleven[2] == f"{missing} of {len(found) // 2} cases"
 
 
 def cells_of(name: str) -> Sequence[Cell]:

@@ -6,8 +6,9 @@ Paper: section "Separating mislabeled examples via SGD", `fig:histogram`. CIFAR-
 Command: oddly reproduce figure3 --next --minutes 25 --data-dir DIR --out figures
 Cost: three trunks of CIFAR-100 up to epoch 75, about 6 minutes of an H200 each.
 Numbers to match: none are printed. The claims are that q_n "matches the loss distribution of noisy
-examples", and that neither depends on the type or the amount of noise. We measure each claim by the
-Kolmogorov-Smirnov distance (0: the same, 1: no overlap), and add asymmetric noise of 40 %.
+examples" and depends on neither type nor amount of noise, and that the losses of noisy examples do
+not depend on its amount. We measure each claim by the Kolmogorov-Smirnov distance (0: the same, 1:
+no overlap), and add asymmetric noise of 40 %.
 """
 
 from __future__ import annotations
