@@ -28,7 +28,7 @@ from evidence.small_trainings import RESNET, WRN
 from evidence.valley import NETWORKS
 from oddly.core import Verdict, denoiser
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.planting import Scored
 
 LATE = 0.6  # of the epochs: an E at which the weights of the epochs matter
 Again = Callable[[], tuple[Verdict, Any]]  # and which labels were wrong
@@ -65,7 +65,7 @@ def row_of_head(case: Case, loads: Loads) -> Row:
     more = make_row(partial(judge_again, calls[0], wrong), JUDGING)
     assert more["now"] == row["now"]
     late: Row = {"with": tell(recording.judge(round(LATE * len(recording.scores))), wrong)}
-    with changed("sentinels.SHARPNESS", 0):
+    with changed("sentinels.planting.SHARPNESS", 0):
         late["without"] = tell(recording.judge(late["with"]["epoch"]), wrong)
     return row | {"changed": row["changed"] | more["changed"], "weights_late": late}
 

@@ -17,7 +17,7 @@ from evidence.features import Features
 from evidence.heads import hidden_head
 from oddly.core import Verdict, denoiser, judging
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.planting import Scored
 from oddly.data.base import LabelledData, Split
 from oddly.data.noise import uniform
 from oddly.engine.build import build

@@ -18,7 +18,7 @@ from evidence.contrast import FILE, load, read_name, train
 from evidence.figures import rounded
 from evidence.recorded_cases import with_data_dir
 from oddly.core import Verdict
-from oddly.core.learnt import NOTHING
+from oddly.core.sentinels.learnt import NOTHING
 
 
 def make_row(before: Row, data_dir: Path | None) -> Row:

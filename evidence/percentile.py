@@ -18,7 +18,7 @@ from evidence.engine_runs import Judged, calling_nothing, judge_head
 from evidence.fashion_runs import FashionMnist, judge_linear, judge_scratch
 from evidence.figures import figures, rounded
 from evidence.recorded_cases import CHOSEN, HELD_OUT, Case, Loads, loads_from, with_data_dir
-from oddly.core.cut import estimate_mixture, known_in_order
+from oddly.core.sentinels.cut import estimate_mixture, known_in_order
 
 Judge = Callable[[float | None], Judged]
 """Given the percentile, None for what suits the noise."""

@@ -13,7 +13,7 @@ from evidence.features import Features
 from evidence.heads import HIDDEN_EPOCHS, hidden_head, train
 from oddly.core.judging import judge_by_sentinels
 from oddly.core.ledger import LossLedger
-from oddly.core.sentinels import Scored, Sentinels
+from oddly.core.sentinels.planting import Scored, Sentinels
 from oddly.core.verdict import Verdict
 from oddly.data.base import Recipe
 

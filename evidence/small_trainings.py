@@ -15,7 +15,7 @@ import torch
 import oddly
 from evidence.features import Features
 from evidence.labels import Labels, replace_some
-from oddly.core import sentinels
+from oddly.core.sentinels import planting
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData, Split
 from oddly.engine.embed import head_recipe
@@ -34,14 +34,14 @@ TEST_FROM = 8_000  # of 10,000 images with features; the rest are for the test
 
 
 @contextmanager
-def planting(number: int) -> Iterator[None]:
+def planting_at_least(number: int) -> Iterator[None]:
     """At least so many labels are planted, not 300; never more than a tenth."""
-    usual = sentinels.FEWEST
-    sentinels.FEWEST = number
+    usual = planting.FEWEST
+    planting.FEWEST = number
     try:
         yield
     finally:
-        sentinels.FEWEST = usual
+        planting.FEWEST = usual
 
 
 class Trainer:
@@ -63,7 +63,7 @@ class Trainer:
         elif network.startswith(RESNET):
             data, asked = self.first(examples), {**SCRATCH, **asked}
         asked |= {"method": "odd" if planted else "erm", "noise": noise}
-        with planting(planted), tempfile.TemporaryDirectory() as folder:
+        with planting_at_least(planted), tempfile.TemporaryDirectory() as folder:
             yield oddly.train(data, folder, overwrite=True, device="cpu", seed=seed, **asked)
 
     def first(self, examples: int) -> LabelledData:

@@ -31,7 +31,7 @@ from evidence.recordings import record
 from evidence.small_images import EXAMPLES, SETS
 from evidence.valley import NETWORKS, SEEDS
 from evidence.valley import load as load_digits
-from oddly.core import Verdict, confusion
+from oddly.core import Verdict
 from oddly.data.noise import add_noise
 from oddly.engine.embed import head_recipe
 
@@ -48,7 +48,7 @@ DIGITS = (("clean", 0), ("uniform", 20), ("instance", 20))
 
 
 def allowing_for_nothing() -> AbstractContextManager[Any]:
-    return mock.patch.object(confusion, "SIZES", 0.0)
+    return mock.patch("oddly.core.sentinels.confusion.SIZES", 0.0)
 
 
 def draw(true: Labels, classes: int, ratio: int, examples: int, seed: int) -> Labels:

@@ -20,7 +20,8 @@ from evidence.again import Cells, Row, Table, main, make, options
 from evidence.engine_runs import calling_nothing, judge_twice
 from evidence.figures import best_f1, rounded, side_by_side
 from evidence.small_trainings import RESNET, SCRATCH, WRN
-from oddly.core import cut, judging
+from oddly.core import judging
+from oddly.core.sentinels import cut
 from oddly.data import DataOptions, load_data
 from oddly.data.base import LabelledData
 from oddly.data.noise import add_noise

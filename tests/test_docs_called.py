@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from oddly.core import called
-from oddly.core.learnt import SURE
+from oddly.core.sentinels import called
+from oddly.core.sentinels.learnt import SURE
 from tests.pages import ROOT, rows, short, stored
 
 ROWS: list[dict[str, Any]] = stored("called.json")["rows"]

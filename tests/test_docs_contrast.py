@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.learnt import LEARNT, NOTHING, SOUND, SURE, VAGUE
+from oddly.core.sentinels.learnt import LEARNT, NOTHING, SOUND, SURE, VAGUE
 from tests.pages import ROOT, rows, stored, words_of
 
 STORED = stored("contrast_runs.json")

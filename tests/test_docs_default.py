@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from oddly.core.learnt import SURE
+from oddly.core.sentinels.learnt import SURE
 from tests.pages import CASES, LONG, detected, rows, short, shown_or_not_run, stored, words_of
 
 

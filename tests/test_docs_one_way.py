@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.learnt import NOTHING
-from oddly.core.one_way import CERTAIN, MOSTLY, TIMES, USUAL
+from oddly.core.sentinels.learnt import NOTHING
+from oddly.core.sentinels.one_way import CERTAIN, MOSTLY, TIMES, USUAL
 from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("one_way.json")["rows"]

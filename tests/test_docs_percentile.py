@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oddly.core.sentinels import GOOD_F1
+from oddly.core.sentinels.planting import GOOD_F1
 from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("percentile_recordings.json")["runs"]

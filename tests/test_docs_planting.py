@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from statistics import mean
 from typing import Any
 
-from oddly.core.sentinels import FEWEST, how_many
+from oddly.core.sentinels.planting import FEWEST, how_many
 from tests.pages import ROOT, short, stored, words_of
 
 STORED = stored("planting.json")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from statistics import mean
 from typing import Any
 
-from oddly.core.confusion import ALIKE, CAUTION, SIZES
+from oddly.core.sentinels.confusion import ALIKE, CAUTION, SIZES
 from tests.pages import ROOT, rows, short, stored
 
 Runs = list[dict[str, Any]]

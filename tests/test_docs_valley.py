@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import mean
 from typing import Any
 
-from oddly.core.cut import SHALLOW
-from oddly.core.learnt import SURE
+from oddly.core.sentinels.cut import SHALLOW
+from oddly.core.sentinels.learnt import SURE
 from tests.pages import ROOT, rows, short, stored
 
 RUNS: list[dict[str, Any]] = stored("valley_digits.json")["rows"]

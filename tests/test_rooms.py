@@ -115,15 +115,29 @@ def test_no_file_is_longer_than_300_lines(file: Path) -> None:
 def test_the_core_can_be_read_in_the_order_it_says() -> None:
     """Every file is named, both there and on the page, after those that it builds on."""
     core = PACKAGE / "core"
-    said = ast.get_docstring(ast.parse((core / "__init__.py").read_text(encoding="utf-8"))) or ""
-    order = re.findall(r"\w+", said.partition("order: ")[2])
-    assert sorted(order) == sorted({file.stem for file in core.glob("*.py")} - {"__init__"})
+    order = []
+    for name in reading_order(core):
+        inner = reading_order(core / name) if (core / name).is_dir() else []
+        order += [f"{name}.{each}" for each in inner] or [name]
     page = (PACKAGE.parent / "docs/how_it_works.md").read_text(encoding="utf-8")
-    assert re.findall(r"^\| `(\w+)\.py` \| \w", page, re.MULTILINE) == order
+    told = re.findall(r"^\| `([\w/]+)\.py` \| \w", page, re.MULTILINE)
+    assert [each.replace("/", ".") for each in told] == order
     for place, name in enumerate(order):
-        modules = imported(ast.parse((core / f"{name}.py").read_text("utf-8")), "oddly.core")
+        source = (core / f"{name.replace('.', '/')}.py").read_text("utf-8")
+        modules = imported(ast.parse(source), "oddly.core")
         below = {m.removeprefix("oddly.core.") for m in modules if m.startswith("oddly.core.")}
         assert below <= set(order[:place]), name
+
+
+def reading_order(room: Path) -> list[str]:
+    """What the room's docstring says; it names everything in the room."""
+    said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    order = re.findall(r"\w+", said.partition("order: ")[2])
+    there = {file.stem for file in room.glob("*.py")} | {
+        file.parent.name for file in room.glob("*/__init__.py")
+    }
+    assert sorted(order) == sorted(there - {"__init__"})
+    return order
 
 
 def test_records_and_report_load_without_torch() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from oddly.clean.survey import Survey
 from oddly.core.rule import SMALLEST, Rule, usual_counterfactual
-from oddly.core.sentinels import how_many
+from oddly.core.sentinels.planting import how_many
 from oddly.core.verdict import FEWEST_EXAMPLES
 from oddly.data.files import choose_recipe
 from oddly.engine.build import method_settings

@@ -1,8 +1,7 @@
 """The algorithm.
 
 Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
-warn, cut, learnt, sentinels, percentile, confusion, one_way, called, wrong_label, verdict, judging,
-stopwatch, denoiser, loader, copies.
+warn, sentinels, verdict, judging, stopwatch, denoiser, loader, copies.
 """
 
 from oddly.core.counterfactual import Counterfactual, draw_losses

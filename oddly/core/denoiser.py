@@ -19,11 +19,11 @@ from oddly.core.observed import Observed
 from oddly.core.ranks import anywhere, count_ranks, merge_latest
 from oddly.core.rule import Rule, check_batch, check_setup, check_state, usual_counterfactual
 from oddly.core.sampler import KeepSampler
-from oddly.core.sentinels import Scored, Sentinels
+from oddly.core.sentinels.planting import Scored, Sentinels
+from oddly.core.sentinels.wrong_label import WrongLabels
 from oddly.core.stopwatch import Stopwatch
 from oddly.core.verdict import Verdict
 from oddly.core.warn import PASSES, warn_unclosed, warn_unless_kept, warn_unseen
-from oddly.core.wrong_label import WrongLabels
 from oddly.errors import InputError
 
 

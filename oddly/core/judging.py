@@ -9,15 +9,21 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.called import find_called, halve
-from oddly.core.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import cut_by_sentinels, known_in_order, share_of_random
-from oddly.core.learnt import NOTHING, SURE, contrast, contrast_needed, trust
-from oddly.core.one_way import condemn_, find_levels, find_one_way, share_held, share_wrong
-from oddly.core.percentile import choose_percentile
 from oddly.core.rule import PERCENTILES
-from oddly.core.sentinels import Scored, check_observed
+from oddly.core.sentinels.called import find_called, halve
+from oddly.core.sentinels.confusion import find_shifts, look_up, shift_, size_shifts
+from oddly.core.sentinels.cut import cut_by_sentinels, known_in_order, share_of_random
+from oddly.core.sentinels.learnt import NOTHING, SURE, contrast, contrast_needed, trust
+from oddly.core.sentinels.one_way import (
+    condemn_,
+    find_levels,
+    find_one_way,
+    share_held,
+    share_wrong,
+)
+from oddly.core.sentinels.percentile import choose_percentile
+from oddly.core.sentinels.planting import Scored, check_observed
 from oddly.core.verdict import FEWEST_EXAMPLES, Verdict
 from oddly.errors import InputError
 

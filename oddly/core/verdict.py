@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from oddly.core.called import tell_called
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.learnt import LEARNT, doubt_by_size
-from oddly.core.one_way import tell_one_way
+from oddly.core.sentinels.called import tell_called
+from oddly.core.sentinels.learnt import LEARNT, doubt_by_size
+from oddly.core.sentinels.one_way import tell_one_way
 from oddly.errors import count
 
 if TYPE_CHECKING:

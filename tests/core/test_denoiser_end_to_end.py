@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
 from oddly.core import Counterfactual, Denoiser, IndexedDataset, Verdict
-from oddly.core.cut import cut_by_sentinels
+from oddly.core.sentinels.cut import cut_by_sentinels
 
 SIZE, EPOCHS = 2000, 20
 

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual, Verdict, judge
-from oddly.core.confusion import find_shifts, look_up
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.confusion import find_shifts, look_up
+from oddly.core.sentinels.planting import Scored
 from oddly.errors import InputError
 
 NAN = math.nan

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from oddly.core import Counterfactual, judge
-from oddly.core.learnt import LEARNT, NOTHING
+from oddly.core.sentinels.learnt import LEARNT, NOTHING
 from oddly.data import synthetic
 from oddly.engine.api import train
 from oddly.engine.notice import hardest_hit, tell_verdict

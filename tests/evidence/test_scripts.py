@@ -25,8 +25,8 @@ from evidence.percentile import make_row, recorded
 from evidence.planting import measure_finding, measure_harm
 from evidence.recorded_cases import Case, draw_tail
 from evidence.small_trainings import HEAD, Trainer
-from oddly.core import sentinels
-from oddly.core.sentinels import FEWEST, how_many
+from oddly.core.sentinels import planting
+from oddly.core.sentinels.planting import FEWEST, how_many
 from oddly.data import DataOptions
 from tests.evidence.made import blobs, write_official
 
@@ -155,4 +155,4 @@ def test_planting() -> None:
     own = ("data", "labels", "examples", "network", "planted", "seed")
     assert names(row) == names({k: v for k, v in stored.items() if k not in own})
     assert row["f1"] > 0.8
-    assert sentinels.FEWEST == FEWEST == 300  # as before
+    assert planting.FEWEST == FEWEST == 300  # as before

@@ -12,7 +12,7 @@ import torch
 from evidence import unlike_sizes
 from evidence.again import RESULTS
 from evidence.features import Features, held_out
-from oddly.core import confusion
+from oddly.core.sentinels import confusion
 from tests.evidence.made import blobs, write_official
 
 ROWS = json.loads((RESULTS / "unlike_sizes.json").read_text())["rows"]

@@ -12,7 +12,7 @@ from evidence.again import RESULTS, Row
 from evidence.engine_runs import judge_twice
 from evidence.figures import COMPARED
 from evidence.valley import stay
-from oddly.core import cut
+from oddly.core.sentinels import cut
 
 ROWS = json.loads((RESULTS / "valley_digits.json").read_text())["rows"]
 

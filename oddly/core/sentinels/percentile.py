@@ -5,15 +5,15 @@ from __future__ import annotations
 import torch
 
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import (
+from oddly.core.rule import PERCENTILES
+from oddly.core.sentinels.cut import (
     estimate_mixture,
     known_in_order,
     original_percentile,
     probe,
     settle,
 )
-from oddly.core.rule import PERCENTILES
-from oddly.core.sentinels import GOOD_F1, Scored
+from oddly.core.sentinels.planting import GOOD_F1, Scored
 
 VAGUE_F1, RANDOM_F1 = 0.82, 0.87  # estimated F1: noise is not random below, and random above
 FEW_WRONG, FALL = 17.0, 23.0  # for random noise, the percentile is 17 - 23 · noise rate …

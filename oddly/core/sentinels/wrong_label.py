@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from oddly.core.counterfactual import plain_losses
-from oddly.core.sentinels import Relabelled
+from oddly.core.sentinels.planting import Relabelled
 
 MOST = 65_536  # examples used
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from oddly.core import Verdict
-from oddly.core.called import find_called, halve, tell_called
-from oddly.core.confusion import MOST_CLASSES
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.learnt import SURE
-from oddly.core.sentinels import Scored
-from tests.core.groups import Group, scored
+from oddly.core.sentinels.called import find_called, halve, tell_called
+from oddly.core.sentinels.confusion import MOST_CLASSES
+from oddly.core.sentinels.learnt import SURE
+from oddly.core.sentinels.planting import Scored
+from tests.core.sentinels.groups import Group, scored
 
 EACH = 400  # images of a class
 

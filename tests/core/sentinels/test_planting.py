@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from oddly.core.sentinels import Scored, Sentinels, how_many
+from oddly.core.sentinels.planting import Scored, Sentinels, how_many
 from tests.reference import sentinels as twin
 
 

@@ -13,11 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
-from oddly.core import Denoiser, Verdict, denoise, learnt
-from oddly.core.cut import known_in_order, share_of_vague
+from oddly.core import Denoiser, Verdict, denoise
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.learnt import LEARNT, NOTHING, SURE, VAGUE
-from oddly.core.sentinels import Scored, separation
+from oddly.core.sentinels import learnt
+from oddly.core.sentinels.cut import known_in_order, share_of_vague
+from oddly.core.sentinels.learnt import LEARNT, NOTHING, SURE, VAGUE
+from oddly.core.sentinels.planting import Scored, separation
 from oddly.data import DataOptions, load_data
 from oddly.errors import InputError
 from tests.reference import sentinels as twin

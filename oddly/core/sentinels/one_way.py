@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import MOST_CLASSES, look_up, probe_known, shift_
-from oddly.core.cut import SHALLOW, VALLEY_GRID, standard_error
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.confusion import MOST_CLASSES, look_up, probe_known, shift_
+from oddly.core.sentinels.cut import SHALLOW, VALLEY_GRID, standard_error
+from oddly.core.sentinels.planting import Scored
 from oddly.errors import first_few
 
 CERTAIN = 2.0  # standard errors by which a rival must stand out for its class to be counted …

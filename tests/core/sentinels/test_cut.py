@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from oddly.core import cut as module
-from oddly.core.cut import (
+from oddly.core.sentinels import cut as module
+from oddly.core.sentinels.cut import (
     Mixture,
     _above,
     correct_percentile,
     estimate_mixture,
     lower_into_valley,
 )
-from tests.core.mixtures import draw_mixture
+from tests.core.sentinels.mixtures import draw_mixture
 
 MANY = 10**9  # classes; so many that no planted label is right by accident
 

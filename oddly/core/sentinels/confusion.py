@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from oddly.core.counterfactual import Counterfactual
-from oddly.core.cut import correct_percentile, probe
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.cut import correct_percentile, probe
+from oddly.core.sentinels.planting import Scored
 
 SIZES = 0.2  # weight of the logarithm of the ratio of class sizes: docs/constants.md
 ALIKE = 3.0  # ratios up to this count as equal: wrong labels alone can cause them

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from oddly.core.cut import share_of_vague
+from oddly.core.sentinels.cut import share_of_vague
 
 SOUND = 0.1  # share of best-fitting examples: their labels are right even if most are wrong
 NOTHING = 5.0  # the contrast if right and wrong labels do not differ: nothing was learnt

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from oddly.core import cut
-from oddly.core.sentinels import Sentinels, separation
+from oddly.core.sentinels import cut
+from oddly.core.sentinels.planting import Sentinels, separation
 from tests.reference import sentinels as twin
 
 NAN = math.nan

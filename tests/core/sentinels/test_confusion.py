@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from oddly.core import confusion as module
-from oddly.core import cut
-from oddly.core.confusion import (
+from oddly.core.judging import judge_by_sentinels
+from oddly.core.sentinels import confusion as module
+from oddly.core.sentinels import cut
+from oddly.core.sentinels.confusion import (
     class_offsets,
     find_shifts,
     log_ratios,
@@ -19,8 +20,7 @@ from oddly.core.confusion import (
     shift_,
     size_shifts,
 )
-from oddly.core.judging import judge_by_sentinels
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.planting import Scored
 from oddly.core.verdict import Verdict
 
 NAN = torch.nan

@@ -9,10 +9,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import MOST_CLASSES
-from oddly.core.one_way import condemn_, find_levels, find_one_way, share_held, share_wrong
-from oddly.core.sentinels import Scored
-from tests.core.groups import Group, scored
+from oddly.core.sentinels.confusion import MOST_CLASSES
+from oddly.core.sentinels.one_way import (
+    condemn_,
+    find_levels,
+    find_one_way,
+    share_held,
+    share_wrong,
+)
+from oddly.core.sentinels.planting import Scored
+from tests.core.sentinels.groups import Group, scored
 
 
 def sound(classes: int, count: int = 50) -> list[Group]:

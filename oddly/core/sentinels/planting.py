@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.cut import estimate_mixture, known, known_in_order
-from oddly.core.learnt import SURE, contrast
 from oddly.core.ledger import LossLedger
 from oddly.core.ranks import merge_latest
+from oddly.core.sentinels.cut import estimate_mixture, known, known_in_order
+from oddly.core.sentinels.learnt import SURE, contrast
 from oddly.errors import InputError
 
 SHARE = 0.02  # share of the examples to plant, but …

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from oddly.core import Verdict
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.learnt import NOTHING
-from oddly.core.one_way import tell_one_way
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.learnt import NOTHING
+from oddly.core.sentinels.one_way import tell_one_way
+from oddly.core.sentinels.planting import Scored
 
 
 def shift_labels(share: float, seed: int = 0) -> tuple[Scored, Scored, Tensor]:

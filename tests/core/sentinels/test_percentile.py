@@ -7,13 +7,18 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual
-from oddly.core import percentile as module
-from oddly.core.cut import correct_percentile, estimate_mixture, known_in_order, original_percentile
 from oddly.core.judging import judge_by_sentinels
-from oddly.core.percentile import choose_percentile
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels import percentile as module
+from oddly.core.sentinels.cut import (
+    correct_percentile,
+    estimate_mixture,
+    known_in_order,
+    original_percentile,
+)
+from oddly.core.sentinels.percentile import choose_percentile
+from oddly.core.sentinels.planting import Scored
 from oddly.core.verdict import Verdict
-from tests.core.mixtures import Drawn, draw_mixture
+from tests.core.sentinels.mixtures import Drawn, draw_mixture
 
 
 def scored(scores: Tensor, num_classes: int = 10, seed: int = 1) -> Scored:

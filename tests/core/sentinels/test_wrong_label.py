@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from oddly.core import Denoiser
-from oddly.core import wrong_label as module
-from oddly.core.wrong_label import WrongLabels
+from oddly.core.sentinels import wrong_label as module
+from oddly.core.sentinels.wrong_label import WrongLabels
 from oddly.errors import InputError
 from tests.core.toy import K, N, Toy, make
 

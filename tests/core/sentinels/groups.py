@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import torch
 
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.planting import Scored
 
 Group = tuple[int, int, int, float]
 """How many examples, of which label, with which rival and score."""

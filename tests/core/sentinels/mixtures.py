@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from oddly.core import Counterfactual
-from oddly.core.cut import cut_by_sentinels
+from oddly.core.sentinels.cut import cut_by_sentinels
 
 
 class Drawn(NamedTuple):

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from oddly.core.confusion import MOST_CLASSES, probe_known
-from oddly.core.sentinels import Scored
+from oddly.core.sentinels.confusion import MOST_CLASSES, probe_known
+from oddly.core.sentinels.planting import Scored
 from oddly.errors import first_few
 
 FEWEST = 10  # smaller classes are not examined

@@ -9,9 +9,14 @@ import pytest
 import torch
 
 from oddly.core import Counterfactual
-from oddly.core import cut as module
-from oddly.core.cut import correct_percentile, cut_by_sentinels, estimate_mixture, known_in_order
-from tests.core.mixtures import draw_mixture
+from oddly.core.sentinels import cut as module
+from oddly.core.sentinels.cut import (
+    correct_percentile,
+    cut_by_sentinels,
+    estimate_mixture,
+    known_in_order,
+)
+from tests.core.sentinels.mixtures import draw_mixture
 
 MANY = 10**9  # classes; so many that no planted label is right by accident
 
