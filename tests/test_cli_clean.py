@@ -153,11 +153,11 @@ def test_ctrl_c_says_how_to_go_on_and_the_run_goes_on(oddly: Command, tmp_path: 
 
 def test_why_there_is_no_estimate() -> None:
     from oddly.clean.findings import Findings
-    from oddly.cli.clean import _describe_share
+    from oddly.cli.findings import tell_share
 
     few = Findings(100, 0, 0, 0, None, None, None, (), (), (), 0, 0, 0, 0)
-    assert _describe_share(few).endswith("of wrong labels: too few images")
-    assert _describe_share(replace(few, images=1_000)).endswith(
+    assert tell_share(few).endswith("of wrong labels: too few images")
+    assert tell_share(replace(few, images=1_000)).endswith(
         "of wrong labels: no labels were planted"
     )
 

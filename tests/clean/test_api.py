@@ -14,7 +14,7 @@ import oddly
 from oddly.clean import Choice, CleanWatcher
 from oddly.clean.export import EXPORTS
 from oddly.clean.findings import summarise
-from oddly.cli.clean import _describe
+from oddly.cli.findings import tell_findings
 from oddly.errors import InputError
 from oddly.records import Run
 from tests.clean.conftest import write_pictures
@@ -148,7 +148,7 @@ def test_folders_that_cannot_be_read_are_listed_too(photos: Path, tmp_path: Path
     assert [row["id"] for row in rows(run.path / "unreadable.csv")] == ["lost/", "red/red3.png"]
     found = summarise(run)
     assert (found.unreadable, found.closed) == (1, 1)
-    assert "1 image and 1 folder could not be read (unreadable.csv)" in _describe(found)
+    assert "1 image and 1 folder could not be read (unreadable.csv)" in tell_findings(found)
 
 
 def test_every_split_is_judged(tmp_path: Path) -> None:

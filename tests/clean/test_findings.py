@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from oddly.clean.findings import summarise
-from oddly.cli.clean import _describe
+from oddly.cli.findings import tell_findings
 from oddly.records import SAME_PICTURE, Run
 from tests.clean.runs import write_run
 
@@ -25,7 +25,7 @@ def test_a_small_class_that_is_lost_is_named(tmp_path: Path) -> None:
         *[("船", 17, 18), ("common", 40, 200), ("pair", 2, 2), ("tiny", 2, 3)]  # few come last
     ]
     assert found.mostly_suspect == [("船", 17, 18)]  # the others are too small to be judged at all
-    lines = _describe(found)
+    lines = tell_findings(found)
     assert "  17 of 18 船" in lines
     assert (
         "more than half are suspects in 船 (17 of 18): verdicts on rare or hard classes are"
@@ -36,26 +36,28 @@ def test_a_small_class_that_is_lost_is_named(tmp_path: Path) -> None:
 def test_the_interval_says_what_its_lower_end_means(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", "x", ["1.png", "2.png"], 1)
     noise = {"rate": 0.212, "low": 0.001, "high": 0.278}
-    lines = _describe(replace(summarise(run), estimated_noise=noise))
+    lines = tell_findings(replace(summarise(run), estimated_noise=noise))
     assert (
         "estimated share of wrong labels: 21.2 %, between 0.1 and 27.8 % (the lower bound counts"
         " only labels that look entirely random)"
     ) in lines
-    lines = _describe(replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt"))
+    lines = tell_findings(
+        replace(summarise(run), estimated_noise=noise, doubt="it has hardly learnt")
+    )
     assert any(line.endswith("entirely random); also unreliable") for line in lines)
 
 
 def test_labels_that_went_wrong_by_a_rule_are_told_of(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", "x", ["1.png", "2.png"], 1)
     assert summarise(run).by_rule is None
-    assert _describe(replace(summarise(run), by_rule="it was a rule"))[1] == "it was a rule"
+    assert tell_findings(replace(summarise(run), by_rule="it was a rule"))[1] == "it was a rule"
 
 
 def test_no_word_where_no_class_is_lost(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", "x", [f"{i}.png" for i in range(10)], 5)
     found = summarise(run)
     assert found.classes == [("a", 5, 10)] and found.mostly_suspect == []
-    assert not any("more than half" in line for line in _describe(found))
+    assert not any("more than half" in line for line in tell_findings(found))
 
 
 def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_names_that_a_spreadsheet_runs_are_told_of(tmp_path: Path) -> None:
     found = summarise(write_run(tmp_path / "run", "x", ids, 1, [0, 1, 1], ("-1", "@b")))
     told = "2 names start with = + - or @, for example =1+1/2.png: a spreadsheet may run it"
     assert found.spreadsheet is not None and found.spreadsheet.startswith(told)
-    assert found.spreadsheet in _describe(found)
+    assert found.spreadsheet in tell_findings(found)
     assert summarise(write_run(tmp_path / "plain", "x", ["1", "-2"], 1)).spreadsheet is None
 
 
@@ -94,7 +96,7 @@ def test_one_picture_under_two_labels_says_nothing_about_classes(tmp_path: Path)
     found = summarise(run)
     assert (found.duplicates, found.copies, found.contradicted) == (1, 120, 120)
     assert found.mostly_suspect == []
-    lines = _describe(found)
+    lines = tell_findings(found)
     assert lines[0] == (
         "120 of 120 images are suspects (100.0 %), all of them copies with different labels"
     )
@@ -112,12 +114,12 @@ def test_a_class_is_judged_by_what_is_no_copy(tmp_path: Path) -> None:
     write_copies(run, 8)
     found = summarise(run)
     assert found.mostly_suspect == [("a", 7, 12)]
-    assert _describe(found)[0] == "15 of 30 images look mislabelled (50.0 %)"
-    told = _describe(replace(found, suspects=1))
+    assert tell_findings(found)[0] == "15 of 30 images look mislabelled (50.0 %)"
+    told = tell_findings(replace(found, suspects=1))
     assert told[0] == "1 of 30 images looks mislabelled (3.3 %)"
-    told = _describe(replace(found, suspects=1, contradicted=1))
+    told = tell_findings(replace(found, suspects=1, contradicted=1))
     assert told[0] == "1 of 30 images is a suspect (3.3 %), a copy with another label"
-    told = _describe(replace(found, duplicates=3, contradicted=5))
+    told = tell_findings(replace(found, duplicates=3, contradicted=5))
     assert any(
         line.startswith("3 pictures occur more than once, 1 of them with different labels: 5")
         for line in told
