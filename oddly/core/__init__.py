@@ -1,6 +1,6 @@
 """The algorithm.
 
-Read in this order: head, counterfactual, indexed, ranks, ledger, observed, backlog, sampler, rule,
+Read in this order: head, ranks, counterfactual, indexed, ledger, observed, backlog, sampler, rule,
 warn, sentinels, verdict, judging, stopwatch, denoiser, loader, copies.
 """
 

@@ -27,12 +27,12 @@ class IndexedDataset(Dataset[Any]):
     def __init__(self, dataset: Dataset[Any], label_key: LabelKey = None) -> None:
         self.dataset = dataset
         self.label_key = label_key
-        self._shifts: dict[int, tuple[int, int]] = {}  # index → (place among the planted, shift)
+        self._places: dict[int, int] = {}  # index → place among the planted
         self._num_classes = 0
-        # Shared with worker processes: `restore` must reach persistent workers, and they report
-        # which given labels they replaced.
+        # Shared with worker processes: `restore` and other shifts must reach persistent workers,
+        # and they report which given labels they replaced.
         self._planted = torch.zeros((), dtype=torch.bool).share_memory_()
-        self._replaced = torch.zeros(0)
+        self._shifts = self._replaced = torch.zeros(0)
 
     def __len__(self) -> int:
         return len(self.dataset)  # type: ignore[arg-type]
@@ -58,14 +58,14 @@ class IndexedDataset(Dataset[Any]):
         return [self._plant(*pair) for pair in zip(fetch(indices), indices, strict=True)]
 
     def _plant(self, item: Any, index: int) -> Any:
-        found = self._shifts.get(int(index))
-        if found is None or not self._planted:
+        place = self._places.get(int(index))
+        if place is None or not self._planted:
             return item
-        place, shift = found
         key = find_label(item, self.label_key)
         label = self._class_of(item[key])
         self._replaced[place] = label
-        return _with_entry(item, key, _like(item[key], (label + shift) % self._num_classes))
+        planted = (label + int(self._shifts[place])) % self._num_classes
+        return _with_entry(item, key, _like(item[key], planted))
 
     def check_label(self) -> None:
         """Raise if items have no label that can be replaced."""
@@ -81,11 +81,17 @@ class IndexedDataset(Dataset[Any]):
         self._class_of(item[key])
 
     def plant(self, indices: Tensor, shifts: Tensor, num_classes: int) -> None:
-        """Return label + shift (mod K) for `indices` until `restore`; call before loading."""
-        pairs = enumerate(shifts.tolist())
-        self._shifts = dict(zip(indices.tolist(), pairs, strict=True))
+        """Return label + shift (mod K) for `indices` until `restore`; call before loading.
+
+        Later calls may change the shifts of the same indices, in worker processes too.
+        """
+        places = {index: place for place, index in enumerate(indices.tolist())}
         self._num_classes = num_classes
-        self._replaced = torch.full(indices.shape, -1, dtype=torch.int32).share_memory_()
+        if places != self._places:
+            self._places = places
+            self._shifts = torch.zeros(indices.shape, dtype=torch.int32).share_memory_()
+            self._replaced = torch.full(indices.shape, -1, dtype=torch.int32).share_memory_()
+        self._shifts.copy_(shifts)
         self._planted.fill_(True)
 
     def restore(self) -> None:

@@ -15,6 +15,7 @@ from oddly.core.sentinels.called import find_called, halve
 from oddly.core.sentinels.confusion import find_shifts, look_up, shift_, size_shifts
 from oddly.core.sentinels.cut import cut_by_sentinels, known_in_order, share_of_random
 from oddly.core.sentinels.learnt import NOTHING, SURE, contrast, contrast_needed, trust
+from oddly.core.sentinels.occurring import Occurring
 from oddly.core.sentinels.one_way import (
     condemn_,
     find_levels,
@@ -81,10 +82,17 @@ def judge_by_sentinels(
     # A copy, because the scores are shifted below: if this raises, it may be called again.
     copied = examples.scores.to("cpu", copy=True)
     examples = Scored(copied, *(column.cpu() for column in examples[1:]))
+    occurring = Occurring(examples.labels, num_classes)
+    sentinels = occurring.renumber_planted(sentinels)
     ordered, planted = known_in_order(examples.scores), known_in_order(sentinels.scores)
     check_observed(ordered, sentinels.scores)
-    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, num_classes)
-    cut = _cut_(examples, sentinels, percentile, target_precision, learnt, needed, num_classes)
+    learnt, needed = contrast(planted, ordered), contrast_needed(planted, ordered, len(occurring))
+    renumbered = occurring.renumber(examples)
+    aims = percentile, target_precision
+    cut = _cut_(renumbered, sentinels, *aims, learnt, needed, len(occurring))
+    cut = cut._replace(
+        one_way=occurring.original(cut.one_way), called=occurring.original(cut.called)
+    )
     verdict = Verdict(
         keep=EMPTY,
         scores=examples.scores,
@@ -138,6 +146,8 @@ def _cut_(
     threshold, rates = cut_by_sentinels(
         examples.scores, random, percentile, num_classes, target_precision, believed, named
     )
+    if named:  # this moves the cut, not how many labels are wrong
+        _, rates = cut_by_sentinels(examples.scores, random, usual, num_classes, None, believed)
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))
     if levels is not None:

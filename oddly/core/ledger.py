@@ -89,6 +89,12 @@ class LossLedger:
         self._current.fill_(torch.nan)
         self._merged = False
 
+    def forget(self) -> None:
+        """Start again, as if nothing had been recorded."""
+        for losses in (self._current, self._values):
+            losses.fill_(torch.nan)
+        self._weight = 0.0
+
     @property
     def current(self) -> Tensor:
         """This epoch's losses so far, (N,); NaN if not seen in this epoch."""

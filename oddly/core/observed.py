@@ -10,6 +10,9 @@ from torch import Tensor
 from oddly.core.ranks import count_ranks, merge_latest, merge_mean
 from oddly.errors import InputError
 
+COMPARED = 64  # labels after a restore
+CHUNK = 2**22  # labels counted at a time, so that no copy of all of them is made
+
 
 class Observed:
     """Columns of N values, by name; each is on the device of the values last written to it.
@@ -22,6 +25,7 @@ class Observed:
         dtype = torch.int16 if num_classes < 2**15 else torch.int32
         size = num_examples + 1  # one spare slot for invalid indices
         self.num_classes = num_classes
+        self._to_compare = 0  # examples whose labels are still to be compared with restored ones
         self._columns = {
             "labels": torch.full((size,), -1, dtype=dtype),
             "losses": torch.full((size if margins else 0,), torch.nan),
@@ -36,6 +40,25 @@ class Observed:
         for name, values in columns.items():
             column = self._columns[name].to(values.device)
             self._columns[name] = column.scatter_(0, slots, values.to(column.dtype))
+
+    def compare(self, index: Tensor, labels: Tensor) -> None:
+        """After a restore, raise if these given labels (B,) are not those seen before it."""
+        if self._to_compare <= 0 or labels.shape != index.shape or labels.is_floating_point():
+            return
+        self._to_compare -= len(index)
+        before = self["labels"]
+        before = before[index.to(before.device).long().clamp(0, len(before) - 1)].cpu()
+        known = before >= 0
+        if other := int((known & (before != labels.cpu())).sum()):
+            raise InputError(
+                f"{other} of {int(known.sum())} labels are not those of the saved run: go on with"
+                " the same examples in the same order (is a split or shuffle of them not seeded?)"
+            )
+
+    def given(self) -> Tensor:
+        """The given labels (N,) that any rank has observed; -1: unknown."""
+        merge_latest(self["labels"], self["labels"] >= 0)
+        return self["labels"]
 
     def share(self, current: Tensor) -> None:
         """Share losses and rivals between ranks; this one has seen what is not NaN in `current`."""
@@ -56,3 +79,13 @@ class Observed:
         if classes != self.num_classes:
             raise InputError(f"the saved run has {classes} classes, this one {self.num_classes}")
         self._columns = {name: state[name].clone() for name in self._columns}
+        self._to_compare = COMPARED
+
+
+def find_occurring(labels: Tensor, num_classes: int) -> Tensor:
+    """The classes among labels (N,), ascending; all if fewer than two occur."""
+    counts = torch.zeros(num_classes + 1, dtype=torch.int64)  # first: label unknown (-1)
+    for part in labels.split(CHUNK):
+        counts += torch.bincount(part.cpu().long() + 1, minlength=num_classes + 1)
+    occurring = counts[1:].nonzero().flatten()
+    return occurring if len(occurring) > 1 else torch.arange(num_classes)

@@ -75,6 +75,9 @@ class Rule:
     def check(self) -> None:
         """Refuse values out of range and settings that do not fit together."""
         epochs, prune_after = self.epochs, self.prune_after
+        for name, number in (("epochs", epochs), ("prune_after", prune_after)):
+            if number is not None and not isinstance(number, Integral):
+                raise InputError(f"{name} must be a whole number, got {number!r}")
         if self.percentile is not None and not 0 <= self.percentile <= 100:
             raise InputError(f"percentile must be within 0..100, got {self.percentile:g}")
         if prune_after is None and epochs is None:
@@ -93,6 +96,8 @@ class Rule:
                 "target_precision needs sentinels: use counterfactual=sentinels (the"
                 f" default for {SMALLEST} or more examples)"
             )
+        if precision is not None and self.percentile is not None:
+            raise InputError("pass percentile or target_precision, not both: each sets the cut")
         if precision is not None and not 0 < precision < 1:
             raise InputError(f"target_precision must be between 0 and 1, got {precision:g}")
 

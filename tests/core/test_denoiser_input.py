@@ -84,9 +84,11 @@ def test_labels_that_are_no_whole_numbers(kind: torch.dtype, counterfactual: str
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.uint8, torch.bool])
 def test_other_whole_numbers_will_do(kind: torch.dtype) -> None:
-    for counterfactual in ("weights", "wrong_label"):
+    for counterfactual in ("weights", "wrong_label", "sentinels"):
         one, other = (make(counterfactual=counterfactual) for _ in range(2))
         index, logits = torch.tensor([0, 1]), torch.tensor([[0.5, 2.0, 1.0], [0.0, 1.0, 3.0]])
+        for denoiser in (one, other):
+            denoiser.plant(index, index)
         one.observe(index, logits, index.to(kind))
         other.observe(index, logits, index)
         assert torch.equal(one.ledger.current[:2], other.ledger.current[:2])

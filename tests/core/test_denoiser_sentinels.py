@@ -252,6 +252,17 @@ def test_resumed_after_the_verdict_the_dataset_is_restored() -> None:
     assert [int(data[index][1]) for index in range(N)] == toy.labels.tolist()
 
 
+@pytest.mark.parametrize("done", [1, 3])
+def test_resumed_with_the_examples_in_another_order_it_refuses(done: int) -> None:
+    """Before the verdict and after it."""
+    toy, broken, resumed = Toy(), planting(prune_after=2), planting(prune_after=2)
+    toy.run(broken, done)
+    resumed.load_state_dict(through_a_file(broken.state_dict()))
+    toy.inputs, toy.labels = toy.inputs.flip(0), toy.labels.flip(0)
+    with pytest.raises(InputError, match="labels are not those of the saved run"):
+        toy.run(resumed, 1)
+
+
 def test_the_noise_rate_is_told_by_sentinels_only() -> None:
     toy, sentinels, weights = Toy(), planting(), make()
     toy.run(sentinels, 3)

@@ -138,7 +138,7 @@ def test_the_ranks_together_are_to_see_every_example(results: list[dict[str, Any
 
 def test_the_ranks_tell_each_other_nothing_twice(results: list[dict[str, Any]]) -> None:
     """An average takes two messages, sums and counts. With sentinels: rivals, losses and scores of
-    all examples, rivals and scores of the sentinels."""
+    all examples, rivals and scores of the sentinels. With made-up labels too: the given labels."""
     for result in results:
-        expected = {"sentinels": 1 + 2 + 2 + 1 + 2, "weights": 2, "wrong_label": 2 + 2}
+        expected = {"sentinels": 1 + 2 + 2 + 1 + 2 + 1, "weights": 2, "wrong_label": 2 + 2 + 1}
         assert result["messages"] == expected

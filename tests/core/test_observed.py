@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
-from oddly.core.observed import Observed
+from oddly.core.observed import COMPARED, Observed
+from oddly.errors import InputError
 
 
 def test_the_last_value_of_each_example_stands() -> None:
@@ -32,3 +34,17 @@ def test_a_saved_state_is_a_copy_once_it_is_loaded() -> None:
     second.load_state_dict({**first.state_dict(), "epoch": 4})
     second.write(torch.tensor([0]), labels=torch.tensor([2]))
     assert first["labels"].tolist() == [-1, 3] and second["labels"].tolist() == [2, 3]
+
+
+def test_other_labels_after_a_restore_are_refused_once() -> None:
+    first, second = (Observed(200, 5, margins=True) for _ in range(2))
+    index, labels = torch.arange(100), torch.arange(100) % 5
+    first.write(index, labels=labels)
+    first.compare(index, labels.flip(0))  # nothing was restored
+    second.load_state_dict(first.state_dict())
+    with pytest.raises(InputError, match=r"8 of 10 labels are not those of the saved run: go on w"):
+        second.compare(index[:10], labels[:10].clamp(max=0))
+    second.compare(torch.arange(100, 110), labels[:10])  # not seen before
+    second.compare(index[:10], torch.rand(10))  # after the verdict anything may come
+    second.compare(index[:COMPARED], labels[:COMPARED])
+    second.compare(index, labels.flip(0))  # that was enough

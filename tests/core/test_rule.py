@@ -118,6 +118,9 @@ def test_a_target_precision(precision: float) -> None:
         ({"target_precision": 1.0}, "target_precision must be between 0 and 1, got 1"),
         ({"target_precision": 90.0}, "target_precision must be between 0 and 1, got 90"),
         ({"target_precision": math.nan}, "target_precision must be between 0 and 1, got nan"),
+        ({"target_precision": 0.9, "percentile": 50.0}, "percentile or target_precision, not both"),
+        ({"prune_after": 3.5}, "prune_after must be a whole number, got 3.5"),
+        ({"epochs": "15"}, "epochs must be a whole number, got '15'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(options: dict[str, Any], message: str) -> None:

@@ -277,6 +277,15 @@ def test_with_a_target_precision_the_percentile_is_what_came_of_it() -> None:
         assert verdict.percentile == pytest.approx(100 * below.item(), abs=1e-3)
 
 
+def test_a_named_percentile_moves_the_cut_but_not_the_noise_rate() -> None:
+    found = {}
+    for percentile in (6.0, 50.0):
+        examples, losses, sentinels, _ = draw()
+        found[percentile] = judge_by_sentinels(examples, losses, sentinels, percentile, 3, 4)
+    assert found[50.0].num_removed < 0.8 * found[6.0].num_removed
+    assert found[50.0].noise_rate == found[6.0].noise_rate
+
+
 def test_a_precision_out_of_reach_is_told() -> None:
     """Wrong labels that score more than random ones do: two estimates of their number differ."""
     found = {}

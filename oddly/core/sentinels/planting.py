@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from oddly.core.indexed import IndexedDataset
 from oddly.core.ledger import LossLedger
+from oddly.core.observed import find_occurring
 from oddly.core.ranks import merge_latest
 from oddly.core.sentinels.cut import estimate_mixture, known, known_in_order
 from oddly.core.sentinels.learnt import SURE, contrast
@@ -56,7 +58,7 @@ class Relabelled:
     def __init__(
         self, num_examples: int, count: int, num_classes: int, statistic: str, seed: int
     ) -> None:
-        self.num_classes = num_classes
+        self.num_classes = self.occurring = num_classes
         # Not the plain seed: code that corrupts labels with that seed would pick these examples.
         generator = torch.Generator().manual_seed(seed + SALT)
         chosen = torch.randperm(num_examples, generator=generator)[:count]
@@ -73,11 +75,31 @@ class Relabelled:
         hit = self.indices[place] == index
         return place, hit, torch.where(hit, self.shifts[place], 0)
 
+    def keep_to_classes(self, given: Tensor) -> bool:
+        """Choose others for labels that do not occur among `given` (N,); whether there were any.
+
+        What was recorded with those is forgotten.
+        """
+        classes = find_occurring(given, self.num_classes)  # (K',)
+        own, shifts = given.cpu()[self.indices.cpu()].long(), self.shifts.cpu()
+        absent = (own >= 0) & ~torch.isin((own + shifts) % self.num_classes, classes)
+        self.occurring = len(classes)
+        if not absent.any():
+            return False
+        steps = 1 + (shifts - 1) % (len(classes) - 1)
+        other = classes[(torch.searchsorted(classes, own) + steps) % len(classes)]
+        moved = torch.where(absent, (other - own) % self.num_classes, shifts)
+        self.shifts = moved.to(self.shifts.device)
+        self.ledger.forget()
+        return True
+
     def state_dict(self) -> dict[str, Any]:
-        return {"indices": self.indices, "shifts": self.shifts, "ledger": self.ledger.state_dict()}
+        chosen = {"indices": self.indices, "shifts": self.shifts, "occurring": self.occurring}
+        return {**chosen, "ledger": self.ledger.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.indices, self.shifts = state["indices"].clone(), state["shifts"].clone()
+        self.occurring = state.get("occurring", self.num_classes)  # older checkpoints do not say
         self.ledger.load_state_dict(state["ledger"])
 
 
@@ -88,8 +110,18 @@ class Sentinels(Relabelled):
     predicts the label, which for a sentinel means that it has memorised it).
     """
 
-    def __init__(self, num_examples: int, num_classes: int, statistic: str, seed: int) -> None:
+    def __init__(
+        self,
+        num_examples: int,
+        num_classes: int,
+        statistic: str,
+        seed: int,
+        dataset: IndexedDataset | None = None,
+    ) -> None:
+        """`dataset` then returns the planted labels; without it, see `plant`."""
         super().__init__(num_examples, how_many(num_examples), num_classes, statistic, seed)
+        self._dataset = dataset
+        self._plant_in_dataset()
         self.rivals = torch.full((len(self.indices) + 1,), -1)  # last observed; one spare slot
         self.separations: list[float] = []
         """Per finished epoch: how far apart sentinels and other examples were (`separation`)."""
@@ -103,9 +135,10 @@ class Sentinels(Relabelled):
         """Record the sentinels' scores; return the scores and losses of all given labels.
 
         The given label of a sentinel is judged as if the network had not trained on the example:
-        its planted label does not count as a rival (unless there are only two classes).
+        its planted label does not count as a rival (unless only two classes occur).
         """
         place, planted, shift = self.find(index)
+        labels = labels.long()  # two classes may be given as bool
         given = (labels - shift) % self.num_classes
         own, other = logits.gather(1, torch.stack((given, labels), 1)).unbind(1)
         values, classes = logits.topk(min(3, self.num_classes), 1)  # (B, 3): two may be excluded
@@ -116,7 +149,7 @@ class Sentinels(Relabelled):
             self.rivals = self.rivals.to(logits.device)
         self.rivals.scatter_(0, slots, rivals)
         not_given = classes != given[:, None]
-        is_rival = is_rival & not_given if self.num_classes > 2 else not_given
+        is_rival = is_rival & not_given if self.occurring > 2 else not_given
         best, rivals = _first(is_rival, values, classes)
         return Scored(best - own, given, rivals), logits.logsumexp(1) - own
 
@@ -132,6 +165,14 @@ class Sentinels(Relabelled):
         weight = max(self.separations[-1], LEAST) ** SHARPNESS
         self.ledger.close_epoch(weight)
         return weight
+
+    def keep_to_classes(self, given: Tensor) -> bool:
+        """The same; epochs with labels that do not occur say nothing about when to prune."""
+        if not super().keep_to_classes(given):
+            return False
+        self.separations = [0.0] * len(self.separations)
+        self._plant_in_dataset()
+        return True
 
     def say_now(self, epochs: int, scores: Tensor) -> bool:
         """Whether it is time to prune, given the examples' scores so far (N,).
@@ -162,13 +203,18 @@ class Sentinels(Relabelled):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.rivals, self.separations = state["rivals"].clone(), list(state["separations"])
+        self._plant_in_dataset()
+
+    def _plant_in_dataset(self) -> None:
+        if self._dataset is not None:
+            self._dataset.plant(self.indices, self.shifts, self.num_classes)
 
     def _finds_nearly_all(self, scores: Tensor) -> bool:
         ordered, planted = known_in_order(scores), known_in_order(self.ledger.values)
         # To a network that has hardly learnt, all labels look random: it would seem to find all.
         if not len(ordered) or not len(planted) or contrast(planted, ordered) < SURE:
             return False
-        return estimate_mixture(ordered, planted, self.num_classes).best_cut().f1 >= GOOD_F1
+        return estimate_mixture(ordered, planted, self.occurring).best_cut().f1 >= GOOD_F1
 
 
 def _first(wanted: Tensor, values: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
