@@ -11,7 +11,7 @@ from oddly.core.ranks import count_ranks, merge_latest, merge_mean
 from oddly.errors import InputError
 
 COMPARED = 64  # labels after a restore
-CHUNK = 2**22  # labels counted at a time, so that no copy of all of them is made
+CHUNK = 2**20  # labels looked at at a time: usually all classes occur among the first
 
 
 class Observed:
@@ -84,8 +84,10 @@ class Observed:
 
 def find_occurring(labels: Tensor, num_classes: int) -> Tensor:
     """The classes among labels (N,), ascending; all if fewer than two occur."""
-    counts = torch.zeros(num_classes + 1, dtype=torch.int64)  # first: label unknown (-1)
+    seen = torch.zeros(num_classes + 1, dtype=torch.bool)  # last: label unknown (-1)
     for part in labels.split(CHUNK):
-        counts += torch.bincount(part.cpu().long() + 1, minlength=num_classes + 1)
-    occurring = counts[1:].nonzero().flatten()
+        seen[part.cpu().long()] = True
+        if bool(seen[:-1].all()):
+            break
+    occurring = seen[:-1].nonzero().flatten()
     return occurring if len(occurring) > 1 else torch.arange(num_classes)
