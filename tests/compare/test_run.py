@@ -130,6 +130,13 @@ def test_it_holds_its_settings(tmp_path: Path) -> None:
         compare("synthetic", ("gce",), tmp_path, **{**options, "noise": 0.2})
 
 
+def test_the_doubts_about_any_method_are_told(tmp_path: Path) -> None:
+    done = compare("synthetic", ("erm", "gce"), tmp_path, seeds=1, **{**OPTIONS, "epochs": 1})
+    erm, gce = done.rows
+    assert gce["removed_fraction"]["mean"] > 0.5 and erm["doubt"] is None
+    assert gce["doubt"].startswith("1 of 1 verdict: More than half of the examples are removed:")
+
+
 def test_what_a_run_may_take(tmp_path: Path) -> None:
     plan = Plan("synthetic", ("erm", "luo"), 1, 2, False, OPTIONS)
     table = Table(tmp_path, plan, Seen("any"))
