@@ -6,7 +6,7 @@ import os
 import tempfile
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,7 @@ class Denoise(Callback):
             return loader
 
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
+        _check_single(loader)
         per_step = trainer.world_size * trainer.accumulate_grad_batches
         limit = trainer.limit_train_batches
         limit = limit * trainer.world_size if isinstance(limit, int) else limit
@@ -176,6 +177,17 @@ def _tell(verdict: Verdict | None) -> None:
         rank_zero_info(verdict.tell_removed())
         for caution in verdict.cautions():
             rank_zero_only(warn_user)(caution)
+
+
+def _check_single(loader: Any) -> None:
+    """Refuse what Lightning takes for several loaders."""
+    loaders = getattr(loader, "iterables", loader)  # of a CombinedLoader
+    if isinstance(loaders, Mapping | Sequence):
+        kind = type(loader).__name__
+        raise InputError(
+            f"Denoise needs a single train loader, got a {kind} of {len(loaders)}: return one"
+            " DataLoader, for instance of a ConcatDataset"
+        )
 
 
 def _find_source(trainer: Any) -> Any:

@@ -18,6 +18,7 @@ lightning = pytest.importorskip("lightning")
 
 from lightning.pytorch.callbacks import LearningRateFinder  # noqa: E402
 from lightning.pytorch.tuner import Tuner  # noqa: E402
+from lightning.pytorch.utilities import CombinedLoader  # noqa: E402
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
 from tests.integrations.modules import (  # noqa: E402
@@ -166,6 +167,16 @@ def test_a_refusal_leaves_torch_as_it_was() -> None:
             Blobs(), train_loader()
         )
     assert [getattr(DataLoader, name) for name in names] == before
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(lambda loaders: dict(enumerate(loaders)), "dict"), (CombinedLoader, "CombinedLoader")],
+)
+def test_several_loaders_are_refused_by_their_number(make: Any, kind: str) -> None:
+    loaders = make([train_loader(), train_loader()])
+    with pytest.raises(InputError, match=f"a single train loader, got a {kind} of 2: return one"):
+        make_trainer(Denoise(K), num_sanity_val_steps=0).fit(Blobs(), loaders)
 
 
 class ByHand(Tuned):
