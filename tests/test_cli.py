@@ -86,6 +86,10 @@ def test_what_is_not_to_be_trusted_is_said_under_the_table(oddly: Command, tmp_p
     assert told.count("The network has hardly learnt") == 1 == progress.count("hardly learnt")
     _, again, _ = oddly("train", "--resume", "--out", tmp_path)  # which has nothing left to do
     assert "The network has hardly learnt" in again
+    command = ("--device", "cpu", "--out", tmp_path / "gce", "--method", "gce")
+    _, told, progress = oddly("train", "synthetic", "--epochs", 1, "--noise", 0.4, *command)
+    assert told.count("More than half of the examples are removed") == 1
+    assert progress.count("more than half of the examples are removed") == 1
 
 
 def test_a_doubted_verdict_on_files_names_the_command_that_may_do_better(

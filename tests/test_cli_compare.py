@@ -41,6 +41,11 @@ def test_a_comparison(oddly: Command, tmp_path: Path, monkeypatch: pytest.Monkey
     (out / "compare.html").unlink()
     assert oddly("report", out)[0] == 0
     assert (out / "compare.html").read_text() == page
+    fewer = [word if word != "erm, gce" else "gce" for word in command]
+    told = oddly(*fewer)[1]
+    way = "; to see them too, use --methods gce,erm --seeds 2"
+    assert f"(erm-0, erm-1){way}\n" in told
+    assert f"(erm-0, erm-1){way}." in (out / "compare.html").read_text()
 
 
 def test_a_folder_without_a_test_set_is_compared_all_the_same(

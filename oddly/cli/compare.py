@@ -139,6 +139,8 @@ def _print(done: Comparison) -> None:
         for told in (row["failure"], row["doubt"]):
             if told:
                 say(f"{row['method']}: {told}")
+    if left_out := done.result["left_out"]:
+        say(left_out)
     if missing := done.result["missing"]:
         say(f"{count(missing, 'run')} missing; {GO_ON}")
 

@@ -19,6 +19,7 @@ from oddly.engine.loop import run_config
 from oddly.engine.resume import resumed_config
 from oddly.engine.watch import Stopped, UntilThen, Watcher
 from oddly.errors import InputError
+from oddly.methods import METHODS
 from oddly.records import FolderBusy, Run
 
 
@@ -33,6 +34,12 @@ class Cell:
     def name(self) -> str:
         """Of its run folder."""
         return f"{self.method}-{self.seed}"
+
+    @classmethod
+    def from_name(cls, name: str) -> Cell | None:
+        """The run of this folder; None if the folder is something else."""
+        method, _, seed = name.rpartition("-")
+        return cls(method, int(seed)) if method in METHODS and seed.isdecimal() else None
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,9 @@ def render(result: Mapping[str, Any]) -> str:
         f"<title>Methods on {escape(str(plan['data']))}</title><style>{STYLE}</style>"
         f"<h1>Methods on {escape(str(plan['data']))}</h1>"
         f"<p>{escape(what)}{'; ' + escape(told) if told else ''}. Mean ± standard deviation.</p>"
-        + tell_accuracy(rows, result.get("caveat"))
+        + tell(result.get("caveat"))
+        + tell(result.get("left_out"))
+        + show_accuracy(rows)
         + "<h2>All figures</h2>"
         f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         + list_notes("Unreliable verdicts", rows, "doubt")
@@ -67,11 +69,15 @@ def render(result: Mapping[str, Any]) -> str:
     )
 
 
-def tell_accuracy(rows: Sequence[Mapping[str, Any]], caveat: str | None) -> str:
-    """The heading, a remark on the test set, and the chart."""
-    told = f"<p>{escape(caveat[0].upper() + caveat[1:])}.</p>" if caveat else ""
+def tell(remark: str | None) -> str:
+    """A remark as a sentence of its own; empty if there is none."""
+    return f"<p>{escape(remark[0].upper() + remark[1:])}.</p>" if remark else ""
+
+
+def show_accuracy(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The heading and the chart; empty if no accuracy is known."""
     picture = draw(rows)
-    return f"<h2>Test accuracy</h2>{told}<div>{picture}</div>" if picture else ""
+    return f"<h2>Test accuracy</h2><div>{picture}</div>" if picture else ""
 
 
 def list_notes(heading: str, rows: Sequence[Mapping[str, Any]], key: str) -> str:

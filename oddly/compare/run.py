@@ -21,7 +21,7 @@ from oddly.engine.pool import run_jobs
 from oddly.engine.resume import FILES, find_files, locate_file
 from oddly.engine.trusted import hold_out_trusted
 from oddly.engine.watch import Watcher
-from oddly.errors import InputError, count
+from oddly.errors import InputError, count, first_few
 from oddly.methods import METHODS
 from oddly.records import Run, write_json, writing
 from oddly.records.files import read_json
@@ -30,6 +30,7 @@ NAME = "compare.json"
 FORMAT = 2
 DEFAULT_SEEDS = 3
 HELD_OUT = 0.1  # share to hold out of data without a test set, to be able to rank methods
+MOST_NAMED = 4  # runs that a table leaves out
 OF_ONE_RUN = ("method", "settings", "epochs", *SEEDS)
 """Fields of a config in which the runs of a comparison differ."""
 
@@ -100,7 +101,7 @@ class Seen:
     fingerprint: str
     """A hash of the examples and their given labels."""
     caveat: str | None = None
-    """A remark on the meaning of the test accuracy, if needed."""
+    """A remark on the meaning of the figures, if needed."""
 
 
 def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Seen]:
@@ -109,6 +110,7 @@ def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Se
         data = read_once(plan.data, data_options(config, watcher.reading))
     finally:
         watcher.end()
+    truth_known = data.true_labels is not None
     data = prepare_data(config, data)
     if data.test is None:
         plan = replace(plan, options={**plan.options, "hold_out": HELD_OUT})
@@ -118,7 +120,7 @@ def suit_data(plan: Plan, config: RunConfig, watcher: Watcher) -> tuple[Plan, Se
     assert epochs
     plan = replace(plan, epochs=epochs)
     check_trusted(plan, config, data)
-    return plan, Seen(fingerprint(data), tell_test(config, data))
+    return plan, Seen(fingerprint(data), tell_limits(config, data, truth_known))
 
 
 def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
@@ -128,12 +130,20 @@ def check_trusted(plan: Plan, config: RunConfig, data: LabelledData) -> None:
             hold_out_trusted(data, replace(config, method=method))
 
 
-def tell_test(config: RunConfig, data: LabelledData) -> str | None:
-    """What the test accuracy means, if the test set is held out of the data."""
-    if not config.hold_out or data.test is None:
-        return None
-    held_out = count(len(data.test), "held-out image")
-    return f"test accuracy is measured on the given labels of {held_out}, including wrong ones"
+def tell_limits(config: RunConfig, data: LabelledData, truth_known: bool) -> str | None:
+    """What the figures mean if they rest on given labels; `truth_known`: before the noise."""
+    told = []
+    if config.hold_out and data.test is not None:
+        held_out = count(len(data.test), "held-out image")
+        told.append(
+            f"test accuracy is measured on the given labels of {held_out}, including wrong ones"
+        )
+    if config.noise and not truth_known:
+        told.append(
+            "precision, recall, F1 and AP take the labels before --noise for true, so finding one"
+            " that was wrong already counts as a false alarm"
+        )
+    return "; ".join(told) or None
 
 
 def open_folder(folder: Path, plan: Plan, seen: Seen) -> Path:
@@ -224,6 +234,20 @@ class Table:
         plan = self.plan
         return self.pace * plan.passes(cell.method, plan.epochs_of(cell.method))
 
+    def tell_left_out(self) -> str | None:
+        """Which finished runs in the folder are not in the plan, and how to see them too."""
+        there = [Cell.from_name(file.parent.name) for file in self.folder.glob("*/done")]
+        left = sorted({cell for cell in there if cell} - set(self.cells()), key=lambda c: c.name)
+        if not left:
+            return None
+        methods = dict.fromkeys([*self.plan.methods, *(cell.method for cell in left)])
+        seeds = max(self.plan.seeds, *(cell.seed + 1 for cell in left))
+        named = first_few([cell.name for cell in left], MOST_NAMED)
+        return (
+            f"this folder also holds finished runs that are not shown ({named}); to see them too,"
+            f" use --methods {','.join(methods)} --seeds {seeds}"
+        )
+
     def write(self) -> None:
         """Write compare.json from the run folders."""
         runs: dict[str, list[Run]] = {method: [] for method in self.plan.methods}
@@ -243,6 +267,7 @@ class Table:
             "training": _common(some.config) if some else {},
             "fingerprint": self.seen.fingerprint,
             "caveat": self.seen.caveat,
+            "left_out": self.tell_left_out(),
             "rows": rows,
             "missing": sum(cell.method not in self.failures for cell in missing),
             "at_once": self.at_once,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -70,13 +71,16 @@ class IndexedDataset(Dataset[Any]):
     def check_label(self) -> None:
         """Raise if items have no label that can be replaced."""
         item = self.dataset[0]
+        key = None
         try:
             key = find_label(item, self.label_key)
             _number(item[key])
         except InputError as error:
+            way = "; use counterfactual='wrong_label', which needs none"
+            if key is not None and _has_number(item):
+                way = ""  # an entry to name: label_key= is enough
             raise InputError(
-                f"sentinels need labels that can be replaced, but {error};"
-                " use counterfactual='wrong_label', which needs none"
+                f"sentinels need labels that can be replaced, but {error}{way}"
             ) from None
         self._class_of(item[key])
 
@@ -138,6 +142,15 @@ def _number(label: Any) -> int:
             " class indices, or use label_key= to name the entry that is the label"
         )
     return found
+
+
+def _has_number(item: Any) -> bool:
+    """Whether an entry of the item could be a class number."""
+    for entry in item.values() if isinstance(item, Mapping) else item:
+        with suppress(InputError):
+            _number(entry)
+            return True
+    return False
 
 
 def find_label(item: Any, label_key: LabelKey = None) -> str | int:

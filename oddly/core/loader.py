@@ -104,6 +104,8 @@ def _check(loader: DataLoader[Any]) -> dict[str, Any]:
     if kind.__iter__ is not DataLoader.__iter__ and not kind.__module__.startswith("accelerate."):
         raise InputError(f"{kind.__name__}'s own __iter__ would be lost: use torch's DataLoader")
     batches: Any = loader.batch_sampler
+    if batches is None:
+        raise InputError("the loader has batch_size=None, which makes no batches: give it a number")
     while hasattr(batches, "batch_sampler"):  # accelerate wraps it, once per process
         batches = batches.batch_sampler
     if type(batches) is not BatchSampler:

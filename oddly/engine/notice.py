@@ -10,9 +10,9 @@ from torch import Tensor
 from oddly.core import Verdict
 from oddly.errors import first_few
 from oddly.methods import Judgement
+from oddly.methods.judgement import SUSPICIOUS_SHARE, TOO_MANY
 
 NAMED = 5  # classes
-SUSPICIOUS_SHARE = 0.5  # if a larger share is removed, warn
 
 
 def tell_news(
@@ -41,13 +41,12 @@ def tell_verdict(
     """What the verdict removes, and what the user should look at; `pictures` as in the data."""
     ours = verdict if isinstance(verdict, Verdict) else None
     yield from [ours.tell_removed(), *ours.cautions(class_names)] if ours else [str(verdict)]
+    doubt = verdict.tell_doubt()
+    if doubt and not ours:  # of ours, the cautions have said it
+        yield doubt
     too_many = verdict.removed_fraction > SUSPICIOUS_SHARE
-    if too_many and not (ours and ours.tell_doubt()):  # otherwise the cautions have said it
-        advice = "train longer, or raise the percentile" if ours else "train longer"
-        yield (
-            "more than half of the examples are removed: unless most labels are wrong, the network"
-            f" has learnt too little to judge; {advice}"
-        )
+    if too_many and not doubt:
+        yield f"{TOO_MANY}; train longer, or raise the percentile"
     if verdict.spared_classes:
         spared = first_few([class_names[k] for k in verdict.spared_classes], NAMED)
         yield f"classes kept whole because they are small or would be emptied: {spared}"

@@ -141,7 +141,10 @@ def describe_verdict(
     if not isinstance(verdict, Verdict):
         names = ["threshold", "prune_after", "percentile", "counterfactual", "readmitted"]
         names += ["estimated_noise", "contrast", "doubt", "by_rule"]
-        said = {"threshold": verdict.threshold, "rule": verdict.rule} if verdict else {}
+        said: dict[str, Any] = {}
+        if verdict:
+            said = {"threshold": verdict.threshold, "rule": verdict.rule}
+            said["doubt"] = verdict.tell_doubt()
         return {**dict.fromkeys(names), "spared_classes": [], "one_way": [], "called": [], **said}
     named = {
         "spared_classes": [class_names[k] for k in verdict.spared_classes],

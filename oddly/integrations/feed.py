@@ -65,7 +65,7 @@ class Feed:
             found = tuple(labels.shape) if isinstance(labels, Tensor) else type(labels).__name__
             raise InputError(
                 f"a batch of {len(index)} examples has labels {found}, expected one class index per"
-                " example; convert to one-hot or mix labels in the training step instead"
+                f" example; {_advise(index, labels)}"
             )
         self.observed = True
         self.denoiser.observe(index, logits, labels)
@@ -147,6 +147,15 @@ class Feed:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Nothing to do: `load` restores everything."""
+
+
+def _advise(index: Tensor, labels: Any) -> str:
+    """What to do about such labels; class indices of another number were not mixed."""
+    if isinstance(labels, Tensor) and labels.dim() == 1 and not labels.is_floating_point():
+        return (
+            "does your collate_fn leave out or repeat some? Leave them out of the dataset instead"
+        )
+    return "convert to one-hot or mix labels in the training step instead"
 
 
 def check_adapted(options: Iterable[str]) -> None:

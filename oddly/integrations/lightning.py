@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Denoise(Callback):
         self._active = False  # whether this fit is one to judge labels by
         self._stage = ""
         self._refused: Exception | None = None
+        self._first: int | None = None  # the step before this fit's first epoch, if that is whole
         self._saved: dict[str, Any] = {}
         # Where a process that Lightning starts from this one (`ddp_spawn`) stores the verdict.
         self._home, name = os.getpid(), f"oddly-{uuid.uuid4().hex}.pt"
@@ -115,6 +117,7 @@ class Denoise(Callback):
             return loader
 
     def _follow(self, trainer: Any, loader: DataLoader[Any]) -> Feed:
+        _check_single(loader)
         per_step = trainer.world_size * trainer.accumulate_grad_batches
         limit = trainer.limit_train_batches
         limit = limit * trainer.world_size if isinstance(limit, int) else limit
@@ -136,6 +139,8 @@ class Denoise(Callback):
                 " without Denoise: start over, or remove Denoise"
             )
         self._finish(trainer.current_epoch, model)  # a checkpoint may lack an epoch's end
+        whole = self._feed and self._active and not self._feed.done
+        self._first = trainer.global_step if whole else None
 
     def on_train_batch_end(
         self, trainer: Any, model: Any, outputs: Any, batch: Any, batch_idx: int
@@ -149,8 +154,28 @@ class Denoise(Callback):
             self._feed.observe(index, outputs["logits"], labels)
         elif outputs or (trainer.is_last_batch and not self._feed.observed):  # else: skipped batch
             raise InputError('training_step must return {"loss": loss, "logits": logits}')
+        if trainer.is_last_batch and self._first is not None:
+            self._check_steps(trainer.global_step - self._first, batch_idx + 1)
+            self._first = None
         if trainer.is_last_batch:  # before validation, which may save a checkpoint
             self._finish(trainer.current_epoch + 1, model)
+
+    def _check_steps(self, steps: int, batches: int) -> None:
+        """Warn after the first epoch if max_steps ends training before E could be found.
+
+        With optimisation by hand Lightning counts the steps of every optimizer, and how many a
+        batch takes is known only when it has been trained on.
+        """
+        _, most = self._limits
+        expected = self._feed and self._feed.denoiser.rule.epochs
+        if steps <= batches or most < 1 or not expected or "epochs" in self.options:
+            return
+        if (epochs := math.ceil(most / steps)) < expected:
+            rank_zero_only(warn_user)(
+                f"an epoch of {batches} batches takes {steps} steps, so max_steps={most} ends"
+                f" training after {epochs} epochs, but Denoise reckons with {expected}: pass"
+                f" Denoise(epochs={epochs})"
+            )
 
     def on_train_epoch_end(self, trainer: Any, model: Any) -> None:
         self._finish(trainer.current_epoch + 1, model)  # also an incomplete one
@@ -176,6 +201,17 @@ def _tell(verdict: Verdict | None) -> None:
         rank_zero_info(verdict.tell_removed())
         for caution in verdict.cautions():
             rank_zero_only(warn_user)(caution)
+
+
+def _check_single(loader: Any) -> None:
+    """Refuse what Lightning takes for several loaders."""
+    loaders = getattr(loader, "iterables", loader)  # of a CombinedLoader
+    if isinstance(loaders, Mapping | Sequence):
+        kind = type(loader).__name__
+        raise InputError(
+            f"Denoise needs a single train loader, got a {kind} of {len(loaders)}: return one"
+            " DataLoader, for instance of a ConcatDataset"
+        )
 
 
 def _find_source(trainer: Any) -> Any:

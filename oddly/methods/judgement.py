@@ -8,6 +8,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+SUSPICIOUS_SHARE = 0.5  # if a larger share is removed, warn
+TOO_MANY = (
+    "more than half of the examples are removed: unless most labels are wrong, the network has"
+    " learnt too little to judge"
+)
+
 
 @dataclass(frozen=True, repr=False)
 class Judgement:
@@ -55,6 +61,11 @@ class Judgement:
     @property
     def removed_fraction(self) -> float:
         return self.num_removed / len(self.keep)
+
+    def tell_doubt(self) -> str | None:
+        """Why not to trust it: without sentinels the only evidence is how much it removes."""
+        too_many = self.removed_fraction > SUSPICIOUS_SHARE
+        return f"{TOO_MANY}; train longer" if too_many else None
 
     def __str__(self) -> str:
         look = "looks" if self.num_removed == 1 else "look"

@@ -16,6 +16,12 @@ from tests.clean.conftest import write_pictures
 OPTIONS: dict[str, Any] = {"epochs": 2, "noise": 0.3, "device": "cpu", "image_size": 8}
 
 
+@pytest.mark.parametrize("name", ["odd_mixup", "mine-0", "erm-x", "-1", "compare.json"])
+def test_a_run_is_known_by_its_folder(name: str) -> None:
+    assert cell.Cell.from_name(name) is None
+    assert cell.Cell.from_name("odd_mixup-12") == cell.Cell("odd_mixup", 12)
+
+
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that are read."""

@@ -60,12 +60,14 @@ def test_doubts_and_failures_are_listed_where_there_are_any() -> None:
     assert "Failed" not in page and "Unreliable verdicts" not in render(RESULT)
 
 
-def test_a_held_out_test_set_is_told_of_above_the_picture() -> None:
+def test_what_the_figures_mean_and_leave_out_is_told_above_them() -> None:
     caveat = (
         "test accuracy is measured on the given labels of 9 held-out images, including wrong ones"
     )
-    page = render({**RESULT, "caveat": caveat})
-    assert f"<h2>Test accuracy</h2><p>T{caveat[1:]}.</p><div><svg" in page
+    page = render({**RESULT, "caveat": caveat, "left_out": "not shown (gce-0)"})
+    assert f"<p>T{caveat[1:]}.</p><p>Not shown (gce-0).</p><h2>Test accuracy</h2><div><svg" in page
+    alone = render({**RESULT, "rows": [row("dmi", None, "no accuracy")], "caveat": caveat})
+    assert f"<p>T{caveat[1:]}.</p><h2>All figures" in alone  # also without a picture
 
 
 def test_no_heading_stands_over_nothing() -> None:

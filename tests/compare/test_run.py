@@ -65,8 +65,13 @@ def test_it_goes_on_where_it_stopped_and_says_who_could_not_run(tmp_path: Path) 
     expected = rows["gce"]["seconds"]["mean"] / mean(seconds)
     assert rows["gce"]["cost"] == pytest.approx(expected)
     check_the_same_noise(tmp_path)
+    assert done.result["left_out"] is None  # failed runs leave nothing to show
     more = compare("synthetic", ("erm", "elr"), tmp_path, seeds=1, **OPTIONS)
     assert [row["method"] for row in more.rows] == ["erm", "elr"]
+    assert more.result["left_out"] == (
+        "this folder also holds finished runs that are not shown (erm-1, gce-0, gce-1); to see them"
+        " too, use --methods erm,elr,gce --seeds 2"
+    )
     with pytest.raises(
         InputError, match="was started with epochs = 2, not 3; choose another --out"
     ):
@@ -123,6 +128,13 @@ def test_it_holds_its_settings(tmp_path: Path) -> None:
         compare("synthetic", ("gce",), tmp_path, **{**options, "settings": {"gce": {"q": 0.6}}})
     with pytest.raises(InputError, match=r"was started with noise = 0.3, not 0.2; choose another"):
         compare("synthetic", ("gce",), tmp_path, **{**options, "noise": 0.2})
+
+
+def test_the_doubts_about_any_method_are_told(tmp_path: Path) -> None:
+    done = compare("synthetic", ("erm", "gce"), tmp_path, seeds=1, **{**OPTIONS, "epochs": 1})
+    erm, gce = done.rows
+    assert gce["removed_fraction"]["mean"] > 0.5 and erm["doubt"] is None
+    assert gce["doubt"].startswith("1 of 1 verdict: More than half of the examples are removed:")
 
 
 def test_what_a_run_may_take(tmp_path: Path) -> None:
@@ -192,6 +204,21 @@ def test_a_comparison_goes_on_from_elsewhere_with_the_same_images_alone(
         InputError, match="photos has changed since .*out was started: other examples or"
     ):
         compare("../here/photos", ["erm", "gce"], tmp_path / "out", **options)
+
+
+def test_figures_by_labels_that_may_be_wrong_themselves_say_so(tmp_path: Path) -> None:
+    """The truth that is planted into is a folder's given labels; synthetic knows its own."""
+    write_pictures(tmp_path / "photos", 20)
+    options = {**OPTIONS, "image_size": 8, "epochs": 1}
+    done = compare(str(tmp_path / "photos"), ("gce",), tmp_path / "out", seeds=1, **options)
+    assert done.rows[0]["average_precision"]["mean"] is not None
+    assert done.result["caveat"] == (
+        "test accuracy is measured on the given labels of 6 held-out images, including wrong ones;"
+        " precision, recall, F1 and AP take the labels before --noise for true, so finding one that"
+        " was wrong already counts as a false alarm"
+    )
+    known = compare("synthetic", ("gce",), tmp_path / "known", seeds=1, **OPTIONS)
+    assert known.result["caveat"] is None
 
 
 def test_a_table_of_labels_may_be_spelt_otherwise_too(

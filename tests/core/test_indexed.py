@@ -280,3 +280,9 @@ def test_an_image_in_the_labels_place_is_told_in_one_short_line(image: Any) -> N
 def test_labels_that_a_collate_function_may_yet_make_are_told_the_way_out(label: Any) -> None:
     with pytest.raises(InputError, match="; use counterfactual='wrong_label', which needs none$"):
         IndexedDataset(Items(("x", label))).check_label()
+
+
+@pytest.mark.parametrize("item", [(1, torch.rand(3, 8, 8)), {"label": "cat", "number": 1}])
+def test_a_label_in_another_place_is_told_its_name_alone(item: Any) -> None:
+    with pytest.raises(InputError, match="label_key= to name the entry that is the label$"):
+        IndexedDataset(Items(item)).check_label()

@@ -169,7 +169,7 @@ class Stream(IterableDataset[int]):
         (lambda: Twice(dataset(), 32), "Twice's own __iter__ would be lost"),
         (lambda: DataLoader(dataset(), 401, drop_last=True), "not one full batch of 401"),
         (lambda: DataLoader(Stream(), 32), "an iterable dataset has no indices"),
-        (lambda: DataLoader(dataset(), batch_size=None), "the loader needs a batch_size"),
+        (lambda: DataLoader(dataset(), batch_size=None), "batch_size=None, which makes no batches"),
         (
             lambda: DataLoader(
                 dataset(), batch_sampler=Halves(SequentialSampler(range(N)), 2, False)

@@ -70,6 +70,14 @@ def test_labels_that_are_not_one_class_per_example(labels: Any) -> None:
         make_feed().observe(torch.arange(3), torch.zeros(3, K), labels)
 
 
+def test_a_collator_that_leaves_out_examples_is_asked_for() -> None:
+    feed, index = make_feed(), torch.arange(3)
+    with pytest.raises(InputError, match="; does your collate_fn leave out or repeat some"):
+        feed.observe(index, torch.zeros(2, K), torch.zeros(2).long())
+    with pytest.raises(InputError, match="; convert to one-hot or mix labels in the training"):
+        feed.observe(index, torch.zeros(3, K), torch.zeros(3, K))
+
+
 @pytest.mark.filterwarnings("ignore:the network has hardly learnt")
 def test_whoever_was_never_seen_is_counted() -> None:
     feed = make_feed(prune_after=1)

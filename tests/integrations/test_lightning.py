@@ -268,7 +268,7 @@ class Stream(IterableDataset[Any]):
             "pass epochs=… so that E can be found, or prune_after=E",
         ),
         ({"loader": DataLoader(Stream(), BATCH)}, "an iterable dataset has no indices"),
-        ({"loader": [DataLoader(given_set(), BATCH)]}, "expected a torch DataLoader, got list"),
+        ({"loader": [train_loader()]}, "a single train loader, got a list of 1: return one Da"),
         (
             {"loader": train_loader(shuffle=None, sampler=WeightedRandomSampler([1.0] * N, N))},
             "WeightedRandomSampler would be lost",

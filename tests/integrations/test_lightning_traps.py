@@ -18,6 +18,7 @@ lightning = pytest.importorskip("lightning")
 
 from lightning.pytorch.callbacks import LearningRateFinder  # noqa: E402
 from lightning.pytorch.tuner import Tuner  # noqa: E402
+from lightning.pytorch.utilities import CombinedLoader  # noqa: E402
 
 from oddly.integrations.lightning import Denoise  # noqa: E402
 from tests.integrations.modules import (  # noqa: E402
@@ -168,51 +169,14 @@ def test_a_refusal_leaves_torch_as_it_was() -> None:
     assert [getattr(DataLoader, name) for name in names] == before
 
 
-class ByHand(Tuned):
-    """Takes its steps by itself."""
-
-    def __init__(self, answer: Any) -> None:
-        super().__init__()
-        self.answer = answer
-        self.automatic_optimization = False
-
-    def training_step(self, batch: Any, number: int) -> Any:
-        found, optimiser = super().training_step(batch, number), self.optimizers()
-        optimiser.zero_grad()
-        self.manual_backward(found["loss"])
-        optimiser.step()
-        return self.answer(found)
-
-
-def test_steps_taken_by_hand() -> None:
-    denoise = Denoise(K)
-    make_trainer(denoise).fit(ByHand(lambda found: {"logits": found["logits"]}))
-    check(denoise.verdict)
-    module = ByHand(lambda found: None)
-    with pytest.raises(InputError, match='must return {"loss": loss, "logits": logits}'):
-        make_trainer(Denoise(K)).fit(module)
-    assert len(module.seen) == 1
-
-
-@pytest.mark.filterwarnings("ignore:`training_step` returned `None`")
-def test_a_step_may_be_skipped() -> None:
-    class Skips(Tuned):
-        def training_step(self, batch: Any, number: int) -> Any:
-            found = super().training_step(batch, number)
-            return None if number == 7 else found
-
-    denoise = Denoise(K)
-    make_trainer(denoise).fit(Skips())
-    check(denoise.verdict)
-
-
-def test_steps_count_in_epochs_cut_short() -> None:
-    denoise = Denoise(K)
-    limits = {"max_epochs": -1, "max_steps": 14 * EPOCHS, "limit_train_batches": 14}
-    make_trainer(denoise, **limits).fit(Blobs(), train_loader())
-    assert denoise._feed is not None
-    assert denoise._feed.denoiser.rule.epochs == EPOCHS
-    check(denoise.verdict)
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [(lambda loaders: dict(enumerate(loaders)), "dict"), (CombinedLoader, "CombinedLoader")],
+)
+def test_several_loaders_are_refused_by_their_number(make: Any, kind: str) -> None:
+    loaders = make([train_loader(), train_loader()])
+    with pytest.raises(InputError, match=f"a single train loader, got a {kind} of 2: return one"):
+        make_trainer(Denoise(K), num_sanity_val_steps=0).fit(Blobs(), loaders)
 
 
 def test_who_hardly_looks_is_told() -> None:

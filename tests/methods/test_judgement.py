@@ -30,3 +30,13 @@ def test_from_table() -> None:
 def test_all_suspicious_is_none() -> None:
     made = Judgement.by_threshold(torch.ones(3), 0.5, 1, "a rule")
     assert made.keep.all() and "would remove everything" in made.rule
+
+
+def test_more_than_half_removed_is_doubted() -> None:
+    def remove(number: int) -> Judgement:
+        return Judgement.by_mask(torch.arange(10) >= number, torch.zeros(10), 1, "a rule")
+
+    assert remove(5).tell_doubt() is None
+    doubt = remove(6).tell_doubt()
+    assert doubt and doubt.startswith("more than half of the examples are removed: unless most")
+    assert doubt.endswith("learnt too little to judge; train longer")
