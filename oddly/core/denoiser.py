@@ -169,6 +169,13 @@ class Denoiser:
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """End the epoch; after epoch E, judge, prune the sampler and return the verdict."""
+        verdict, few = self._close_epoch(model), self.sentinels or self.wrong_labels
+        if verdict is None and self.epoch == 1 and few:
+            if few.keep_to_classes(self._observed.given()):
+                self.ledger.forget()  # what was seen beside labels of classes without examples
+        return verdict
+
+    def _close_epoch(self, model: nn.Module) -> Verdict | None:
         self.epoch, self._unclosed = self.epoch + 1, 0
         self.sampler.set_epoch(self.epoch)
         self.stopwatch.settle()
@@ -189,20 +196,16 @@ class Denoiser:
             self.ledger.close_epoch(weight)
             if self.wrong_labels:
                 self.wrong_labels.ledger.close_epoch()
-            if self._is_time():
-                return self._conclude(model)
-            few = self.sentinels or self.wrong_labels
-            if self.epoch == 1 and few and few.keep_to_classes(self._observed.given()):
-                self.ledger.forget()  # what was seen beside labels of classes without examples
-            return None
+            return self._conclude(model) if self._is_time() else None
 
     def judge_now(self, model: nn.Module) -> Verdict:
         """The verdict; if training stopped before E, based on what was observed so far."""
         device = self._observed["labels"].device
         if self.verdict is None and anywhere(self._unclosed > 0, device):
-            self.end_epoch(model)  # the one that was interrupted
-        if self.verdict is None and not self.epoch:
-            raise InputError("nothing to judge: no example was observed")
+            self._close_epoch(model)  # the one that was interrupted
+        if self.verdict is None and self.ledger.is_empty:
+            since = " since the first epoch" if self.epoch else ""
+            raise InputError(f"nothing to judge: no example was observed{since}")
         with self.stopwatch(device):
             return self.verdict or self._conclude(model)
 

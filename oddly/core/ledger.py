@@ -89,6 +89,11 @@ class LossLedger:
         self._current.fill_(torch.nan)
         self._merged = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no epoch was closed, or all were forgotten."""
+        return not self._weight
+
     def forget(self) -> None:
         """Start again, as if nothing had been recorded."""
         for losses in (self._current, self._values):

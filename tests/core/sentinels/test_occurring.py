@@ -189,3 +189,34 @@ def test_an_indexed_dataset_can_change_what_it_plants() -> None:
     for shifts, seen in (([1, 2], [1, 1, 1]), ([2, 1], [2, 1, 0])):
         data.plant(torch.tensor([0, 2]), torch.tensor(shifts), num_classes=3)
         assert [int(data[index][1]) for index in range(3)] == seen
+
+
+def test_stopped_in_the_first_epoch_what_was_seen_is_judged() -> None:
+    """Nothing is forgotten before a verdict, however few classes were seen by then."""
+    labels = torch.arange(300) % 100
+    denoiser = Denoiser(300, 100, prune_after=5, counterfactual="sentinels")
+    index = (labels < 80).nonzero().flatten()
+    planted = denoiser.plant(index, labels[index])
+    logits = 5.0 * F.one_hot(labels[index], 100) + torch.rand(len(index), 100)
+    denoiser.observe(index, logits, planted)
+    verdict = denoiser.judge_now(nn.Linear(1, 100))
+    assert verdict.epoch == 1 and bool(verdict.scores[index].isfinite().all())
+
+
+def test_before_the_second_epoch_there_is_nothing_to_judge() -> None:
+    denoiser = Denoiser(300, 300, prune_after=5, counterfactual="sentinels")
+    index, labels = torch.arange(300), torch.tensor(OCCUR).repeat(100)
+    denoiser.observe(index, torch.rand(300, 300), denoiser.plant(index, labels))
+    denoiser.end_epoch(nn.Linear(1, 300))
+    with pytest.raises(InputError, match="no example was observed since the first epoch"):
+        denoiser.judge_now(nn.Linear(1, 300))
+
+
+def test_a_few_labels_without_examples_change_nothing() -> None:
+    given = torch.arange(300) % 29  # one class of thirty has no example
+    sentinels = Sentinels(300, 30, "ema", 0)
+    before = sentinels.shifts.clone()
+    assert not sentinels.keep_to_classes(given) and torch.equal(sentinels.shifts, before)
+    planted = (given[sentinels.indices] + before) % 30
+    left = Occurring(given, 30).renumber_planted(Scored(torch.zeros(30), planted, planted))
+    assert len(left.scores) == int((planted != 29).sum())
