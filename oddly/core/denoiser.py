@@ -170,9 +170,9 @@ class Denoiser:
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """End the epoch; after epoch E, judge, prune the sampler and return the verdict."""
         verdict, few = self._close_epoch(model), self.sentinels or self.wrong_labels
-        if verdict is None and self.epoch == 1 and few:
-            if few.keep_to_classes(self._observed.given()):
-                self.ledger.forget()  # what was seen beside labels of classes without examples
+        first = verdict is None and self.epoch == 1
+        if first and few and few.keep_to_classes(self._observed.given()):
+            self.ledger.forget()  # what was seen beside labels of classes without examples
         return verdict
 
     def _close_epoch(self, model: nn.Module) -> Verdict | None:
