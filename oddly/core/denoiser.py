@@ -22,7 +22,7 @@ from oddly.core.sentinels.planting import Scored, Sentinels
 from oddly.core.sentinels.wrong_label import WrongLabels
 from oddly.core.stopwatch import Stopwatch
 from oddly.core.verdict import Verdict
-from oddly.core.warn import PASSES, warn_unclosed, warn_unless_kept, warn_unseen
+from oddly.core.warn import PASSES, missed_many, warn_unclosed, warn_unless_kept, warn_unseen
 from oddly.errors import InputError
 
 
@@ -93,7 +93,7 @@ class Denoiser:
         # Not `sampler or …`: at the end of an epoch a sampler has length 0, which counts as False.
         self.sampler = KeepSampler(num_examples, seed) if sampler is None else sampler
         self._dataset, self._planted = dataset, False  # _planted: whether `plant` was called
-        self._watch_loader = self._watch_pruning = dataset is not None  # checks still to be made
+        self._watch_pruning = dataset is not None  # whether that is still to be checked
         self._choose_few(num_examples)
         self._observed = Observed(num_examples, num_classes, margins=self.sentinels is not None)
         self.epoch, self.stopwatch, self._backlog = 0, Stopwatch(), Backlog()
@@ -123,8 +123,7 @@ class Denoiser:
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
         """Record a batch: indices (B,), logits (B, K) of your forward pass, and labels (B,).
 
-        `labels` are those you train on. Losses and margins are computed here in fp32,
-        whatever loss you use.
+        `labels` are those you train on. Losses and margins are computed here, in fp32.
         """
         if self.verdict is not None:
             self._observed.compare(index, labels)
@@ -169,25 +168,25 @@ class Denoiser:
 
     def end_epoch(self, model: nn.Module) -> Verdict | None:
         """End the epoch; after epoch E, judge, prune the sampler and return the verdict."""
-        verdict, few = self._close_epoch(model), self.sentinels or self.wrong_labels
-        first = verdict is None and self.epoch == 1
-        if first and few and few.keep_to_classes(self._observed.given()):
-            self.ledger.forget()  # what was seen beside labels of classes without examples
-        return verdict
+        if not self._close_epoch(model):
+            return None
+        with self.stopwatch(self._observed["labels"].device):
+            return self._conclude(model) if not self._begin_again() and self._is_time() else None
 
-    def _close_epoch(self, model: nn.Module) -> Verdict | None:
+    def _close_epoch(self, model: nn.Module) -> bool:
+        """Take in what was observed; whether there is a verdict to be made."""
         self.epoch, self._unclosed = self.epoch + 1, 0
         self.sampler.set_epoch(self.epoch)
         self.stopwatch.settle()
         if self.verdict is not None:
-            return None
+            return False
         if self.epoch == 1 and self.rule.counterfactual == "weights":
             find_head(model, self.num_classes, self.head)  # fail now rather than at E
         with self.stopwatch(self._observed["labels"].device):
             self._catch_up()
-            self._check_loader()
             weight = 1.0
             if self.sentinels:
+                self.sentinels.check_loader(self._observed["labels"])
                 self._observed.share(self.ledger.current)
                 self.ledger.merge()
                 if self.epoch == 1 and self._dataset is not None and self.warns:
@@ -196,7 +195,18 @@ class Denoiser:
             self.ledger.close_epoch(weight)
             if self.wrong_labels:
                 self.wrong_labels.ledger.close_epoch()
-            return self._conclude(model) if self._is_time() else None
+        return True
+
+    def _begin_again(self) -> bool:
+        """If many planted labels are of classes without examples: plant others, forget the past."""
+        few, last = self.sentinels or self.wrong_labels, self.rule.prune_after or self.rule.epochs
+        if few is None or self.epoch == last:  # now or never
+            return False
+        given = self._observed.given()
+        if (self.epoch == 1 and missed_many(given >= 0)) or not few.keep_to_classes(given):
+            return False
+        self.ledger.forget()
+        return True
 
     def judge_now(self, model: nn.Module) -> Verdict:
         """The verdict; if training stopped before E, based on what was observed so far."""
@@ -204,8 +214,7 @@ class Denoiser:
         if self.verdict is None and anywhere(self._unclosed > 0, device):
             self._close_epoch(model)  # the one that was interrupted
         if self.verdict is None and self.ledger.is_empty:
-            since = " since the first epoch" if self.epoch else ""
-            raise InputError(f"nothing to judge: no example was observed{since}")
+            raise InputError("nothing to judge: no example was observed in an epoch that counts")
         with self.stopwatch(device):
             return self.verdict or self._conclude(model)
 
@@ -257,10 +266,8 @@ class Denoiser:
         self.stopwatch = Stopwatch(state["seconds"])
         self.ledger.load_state_dict(state["ledger"])
         self.sampler.load_state_dict(state["sampler"])
-        self.epoch = state["epoch"]
-        self._unclosed = state.get("unclosed", 0)  # older checkpoints do not say
+        self.epoch, self._unclosed = state["epoch"], state.get("unclosed", 0)  # older ones lack it
         self._observed.load_state_dict(state)
-        self._watch_loader = False  # labels seen before the restore came from another process
         if self.sentinels:
             self.sentinels.load_state_dict(state["sentinels"])
         if self.wrong_labels:
@@ -268,13 +275,6 @@ class Denoiser:
         self.verdict = state["verdict"] and Verdict.from_state(state["verdict"])
         if self.verdict and self._dataset is not None:
             self._dataset.restore()
-
-    def _check_loader(self) -> None:
-        """After the first epoch, check that the observed labels came from our dataset."""
-        if self._watch_loader and self._dataset is not None and self.sentinels:
-            self._watch_loader = False
-            labels = self._observed["labels"].cpu()
-            self._dataset.check_observed(labels[self.sentinels.indices.cpu()])
 
     def _is_time(self) -> bool:
         if self.rule.prune_after is not None or not (self.sentinels and self.rule.epochs):

@@ -96,6 +96,7 @@ class IndexedDataset(Dataset[Any]):
             self._shifts = torch.zeros(indices.shape, dtype=torch.int32).share_memory_()
             self._replaced = torch.full(indices.shape, -1, dtype=torch.int32).share_memory_()
         self._shifts.copy_(shifts)
+        self._replaced.fill_(-1)
         self._planted.fill_(True)
 
     def restore(self) -> None:

@@ -147,7 +147,8 @@ def _cut_(
         examples.scores, random, percentile, num_classes, target_precision, believed, named
     )
     if named:  # this moves the cut, not how many labels are wrong
-        _, rates = cut_by_sentinels(examples.scores, random, usual, num_classes, None, believed)
+        chosen = choose_percentile(examples, random, num_classes)
+        _, rates = cut_by_sentinels(examples.scores, random, chosen, num_classes, None, believed)
     if target_precision is not None:
         percentile = float(random.percentile_of(torch.tensor([threshold])))
     if levels is not None:

@@ -45,14 +45,14 @@ class Observed:
         """After a restore, raise if these given labels (B,) are not those seen before it."""
         if self._to_compare <= 0 or labels.shape != index.shape or labels.is_floating_point():
             return
-        self._to_compare -= len(index)
         before = self["labels"]
         before = before[index.to(before.device).long().clamp(0, len(before) - 1)].cpu()
         known = before >= 0
+        self._to_compare -= int(known.count_nonzero())
         if other := int((known & (before != labels.cpu())).sum()):
             raise InputError(
                 f"{other} of {int(known.sum())} labels are not those of the saved run: go on with"
-                " the same examples in the same order (is a split or shuffle of them not seeded?)"
+                " the same examples, labels and order (is a split or shuffle of them not seeded?)"
             )
 
     def given(self) -> Tensor:

@@ -29,13 +29,18 @@ def warn_unless_kept(index: Tensor, keep: Tensor) -> None:
         )
 
 
+def missed_many(seen: Tensor) -> bool:
+    """Whether so few examples were `seen` (N,) that the epoch was incomplete."""
+    return len(seen) - int(seen.count_nonzero()) > MISSED * len(seen)
+
+
 def warn_unseen(seen: Tensor) -> None:
     """Warn if many examples were not `seen` (N,) in the first epoch by any process."""
-    unseen = len(seen) - int(seen.count_nonzero())
-    if unseen > MISSED * len(seen):
+    if missed_many(seen):
+        unseen = len(seen) - int(seen.count_nonzero())
         warnings.warn(
             f"{unseen:,} of {len(seen):,} examples were not observed in the first epoch: call"
             " observe for every batch of the loader, then end_epoch, and do not shard the loader a"
             " second time (with accelerate, do not prepare it)",
-            stacklevel=3,  # the caller of end_epoch()
+            stacklevel=4,  # the caller of end_epoch()
         )

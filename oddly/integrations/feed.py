@@ -95,7 +95,12 @@ class Feed:
         verdict = None
         while self.denoiser.epoch < epochs:
             self.done = 0
-            verdict = self.denoiser.end_epoch(model) or verdict
+            try:
+                verdict = self.denoiser.end_epoch(model) or verdict
+            except InputError as error:
+                if self.denoiser.epoch != self.denoiser.rule.epochs:
+                    raise
+                warn_user(f"no verdict on the labels: {error}")  # do not lose a finished training
         if verdict and (unseen := int(verdict.scores.isnan().sum())):
             warn_user(f"{unseen} of {len(verdict.keep)} examples were never seen and are kept")
         return verdict

@@ -168,7 +168,8 @@ class Denoise(Callback):
         """
         _, most = self._limits
         expected = self._feed and self._feed.denoiser.rule.epochs
-        if steps <= batches or most < 1 or not expected or "epochs" in self.options:
+        named = {"epochs", "prune_after"} & self.options.keys()
+        if steps <= batches or most < 1 or not expected or named:
             return
         if (epochs := math.ceil(most / steps)) < expected:
             rank_zero_only(warn_user)(

@@ -121,6 +121,24 @@ def test_a_verdict_that_cannot_be_is_no_reason_to_lose_a_training() -> None:
         assert feed.conclude(nn.Identity(), stopped=True) is None  # it has no final layer
 
 
+@pytest.mark.parametrize(("epochs", "lost"), [(3, False), (9, True)])
+def test_a_verdict_that_cannot_be_after_the_last_epoch(epochs: int, lost: bool) -> None:
+    """Every score is NaN: that ends a training, unless it has ended anyway."""
+    loader = DataLoader(given_set(), BATCH, shuffle=True)
+    feed = Feed(*denoise(loader, K, epochs, prune_after=3, carry=beside, refill=True))
+    for epoch in range(1, 4):
+        for number, (_, labels) in enumerate(feed):
+            feed.observe(feed.indices[number], torch.full((len(labels), K), torch.nan), labels)
+        if epoch == 3 and lost:
+            with pytest.raises(InputError, match="outputs are NaN"):
+                feed.finish(epoch, nn.Linear(2, K))
+        elif epoch == 3:
+            with pytest.warns(UserWarning, match="no verdict on the labels: .*outputs are NaN"):
+                assert feed.finish(epoch, nn.Linear(2, K)) is None
+        else:
+            feed.finish(epoch, nn.Linear(2, K))
+
+
 def test_a_checkpoint_of_fewer_processes(tmp_path: Path) -> None:
     feed = make_feed()
     with pytest.raises(InputError, match="oddly_0.pt is missing: .* saved by another Trainer"):

@@ -54,7 +54,7 @@ def cut_by_sentinels(
 ) -> tuple[float, tuple[float, float, float]]:
     """The threshold, and the estimated share of wrong labels: rate, lower and upper bound.
 
-    The rate is the share of examples above the cut. It counts labels that look random; human
+    The rate is the share of examples above this cut. It counts labels that look random; human
     confusions often score lower.
 
     The p-th percentile of the sentinels is only the start:

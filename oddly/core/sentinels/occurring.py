@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from oddly.core.observed import find_occurring
+from oddly.core.observed import CHUNK, find_occurring
 from oddly.core.sentinels.planting import Scored
 from oddly.errors import InputError
 
@@ -31,11 +31,15 @@ class Occurring:
         """The same examples; those with a label that does not occur get label -1."""
         if self._all:
             return scored
-        labels = self._places[scored.labels.long()]
-        rivals = self._places[scored.rivals.long()]
-        # A class that does not occur is hardly ever the rival; then any other one may stand for it.
-        absent = (rivals < 0) & (scored.rivals >= 0)
-        return Scored(scored.scores, labels, torch.where(absent, (labels + 1) % len(self), rivals))
+        labels, rivals = torch.empty_like(scored.labels), torch.empty_like(scored.rivals)
+        for start in range(0, len(labels), CHUNK):
+            part = slice(start, start + CHUNK)
+            labels[part] = own = self._places[scored.labels[part].long()]
+            other = self._places[scored.rivals[part].long()]
+            # A class without examples is hardly ever the rival; then any other may stand for it.
+            absent = (other < 0) & (scored.rivals[part] >= 0)
+            rivals[part] = torch.where(absent, (own + 1) % len(self), other)
+        return Scored(scored.scores, labels, rivals)
 
     def renumber_planted(self, sentinels: Scored) -> Scored:
         """The sentinels whose planted label occurs, with the new numbers."""
@@ -46,7 +50,7 @@ class Occurring:
         if 2 * int(usable.sum()) < len(usable):
             raise InputError(
                 f"most planted labels are of classes without examples: only {len(self)} of"
-                f" {len(self._places) - 1} classes occur; judge after a later epoch, when others"
+                f" {len(self._places) - 1} classes occur; judge after a later epoch, by when others"
                 " are planted, or correct num_classes"
             )
         return Scored(*(column[usable] for column in renumbered))

@@ -31,7 +31,7 @@ GOOD_F1 = 0.97  # from this estimated F1 on, waiting gains nothing
 FALLEN = 0.9  # two epochs below this share of the best separation: memorising has begun
 SHARPNESS = 8  # an epoch's weight is its separation to this power
 LEAST = 1e-3  # lower bound on a separation, for the weights
-FEW_ABSENT = 0.1  # share of the planted labels whose classes may have no examples
+FEW_ABSENT = 0.1  # share planted whose classes may have no examples: left out in the end
 SALT = 0x5E97
 HUGE = 1e30  # larger than any logit of a network that works
 
@@ -56,6 +56,8 @@ class Relabelled:
     is observed with it.
     """
 
+    few_absent = 0.0  # share of the labels whose classes may have no examples
+
     def __init__(
         self, num_examples: int, count: int, num_classes: int, statistic: str, seed: int
     ) -> None:
@@ -77,16 +79,15 @@ class Relabelled:
         return place, hit, torch.where(hit, self.shifts[place], 0)
 
     def keep_to_classes(self, given: Tensor) -> bool:
-        """Choose others for labels that do not occur among `given` (N,); whether there were many.
+        """Choose others for labels that do not occur among `given` (N,), if there are too many.
 
-        What was recorded with those is then forgotten. A few do no harm: they are left out in the
-        end (`Occurring.renumber_planted`).
+        Whether there were; what was recorded with those is then forgotten.
         """
         classes = find_occurring(given, self.num_classes)  # (K',)
         own, shifts = given.cpu()[self.indices.cpu()].long(), self.shifts.cpu()
         absent = (own >= 0) & ~torch.isin((own + shifts) % self.num_classes, classes)
         self.occurring = len(classes)
-        if float(absent.double().mean()) <= FEW_ABSENT:
+        if float(absent.double().mean()) <= self.few_absent:
             return False
         steps = 1 + (shifts - 1) % (len(classes) - 1)
         other = classes[(torch.searchsorted(classes, own) + steps) % len(classes)]
@@ -112,6 +113,8 @@ class Sentinels(Relabelled):
     predicts the label, which for a sentinel means that it has memorised it).
     """
 
+    few_absent = FEW_ABSENT
+
     def __init__(
         self,
         num_examples: int,
@@ -122,7 +125,7 @@ class Sentinels(Relabelled):
     ) -> None:
         """`dataset` then returns the planted labels; without it, see `plant`."""
         super().__init__(num_examples, how_many(num_examples), num_classes, statistic, seed)
-        self._dataset = dataset
+        self._dataset, self._checked = dataset, dataset is None
         self._plant_in_dataset()
         self.rivals = torch.full((len(self.indices) + 1,), -1)  # last observed; one spare slot
         self.separations: list[float] = []
@@ -154,6 +157,12 @@ class Sentinels(Relabelled):
         is_rival = is_rival & not_given if self.occurring > 2 else not_given
         best, rivals = _first(is_rival, values, classes)
         return Scored(best - own, given, rivals), logits.logsumexp(1) - own
+
+    def check_loader(self, given: Tensor) -> None:
+        """After the first epoch, check that the observed labels (N,) came from our dataset."""
+        if self._dataset is not None and not self._checked:
+            self._checked = True
+            self._dataset.check_observed(given.cpu()[self.indices.cpu()])
 
     def close_epoch(self, scores: Tensor) -> float:
         """Close the epoch in which the examples had these scores (N,); returns its weight.
@@ -206,6 +215,7 @@ class Sentinels(Relabelled):
         super().load_state_dict(state)
         self.rivals, self.separations = state["rivals"].clone(), list(state["separations"])
         self._plant_in_dataset()
+        self._checked = True  # labels seen before the restore came from another process
 
     def _plant_in_dataset(self) -> None:
         if self._dataset is not None:

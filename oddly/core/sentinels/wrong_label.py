@@ -35,7 +35,7 @@ class WrongLabels(Relabelled):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._following = state.get("following", self._following).clone()  # older ones lack it
+        self._following = state.get("following", self._following).cpu().clone()  # or an older one
 
     def observe(self, index: Tensor, logits: Tensor, labels: Tensor) -> None:
         """Record the losses that these labels would have."""

@@ -208,7 +208,7 @@ def test_before_the_second_epoch_there_is_nothing_to_judge() -> None:
     index, labels = torch.arange(300), torch.tensor(OCCUR).repeat(100)
     denoiser.observe(index, torch.rand(300, 300), denoiser.plant(index, labels))
     denoiser.end_epoch(nn.Linear(1, 300))
-    with pytest.raises(InputError, match="no example was observed since the first epoch"):
+    with pytest.raises(InputError, match="no example was observed in an epoch that counts"):
         denoiser.judge_now(nn.Linear(1, 300))
 
 
@@ -220,3 +220,45 @@ def test_a_few_labels_without_examples_change_nothing() -> None:
     planted = (given[sentinels.indices] + before) % 30
     left = Occurring(given, 30).renumber_planted(Scored(torch.zeros(30), planted, planted))
     assert len(left.scores) == int((planted != 29).sum())
+
+
+@pytest.mark.parametrize(("epochs", "pruned"), [(2, 2), (3, 2)])
+def test_a_short_training_is_judged_once_others_are_planted(epochs: int, pruned: int) -> None:
+    labels = torch.tensor(OCCUR).repeat(200)
+    denoiser = Denoiser(600, 30, epochs=epochs, counterfactual="sentinels")
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(epochs):
+        planted = denoiser.plant(torch.arange(600), labels)
+        logits = 5 * F.one_hot(labels, 30) + torch.rand(600, 30, generator=generator)
+        denoiser.observe(torch.arange(600), logits, planted)
+        denoiser.end_epoch(nn.Linear(1, 30))
+    assert denoiser.verdict is not None and denoiser.verdict.epoch == pruned
+    assert denoiser.verdict.num_removed == 0
+
+
+def test_judged_too_early_it_goes_on_and_plants_others() -> None:
+    labels = torch.tensor(OCCUR).repeat(200)
+    denoiser = Denoiser(600, 300, prune_after=3, counterfactual="sentinels")
+    for epoch in range(1, 4):
+        planted = denoiser.plant(torch.arange(600), labels)
+        logits = 5 * F.one_hot(labels, 300) + torch.rand(600, 300)
+        denoiser.observe(torch.arange(600), logits, planted)
+        if epoch == 1:
+            with pytest.raises(InputError, match="only 3 of 300 classes occur"):
+                denoiser.judge_now(nn.Linear(1, 300))
+        else:
+            denoiser.end_epoch(nn.Linear(1, 300))
+    assert denoiser.verdict is not None and denoiser.verdict.epoch == 3
+
+
+def test_a_first_epoch_that_is_cut_short_decides_nothing() -> None:
+    """Of ordered examples it sees some classes only."""
+    labels = torch.arange(1000) // 100
+    denoiser = Denoiser(1000, 10, prune_after=5, counterfactual="sentinels")
+    assert denoiser.sentinels is not None
+    before = denoiser.sentinels.shifts.clone()
+    seen = torch.arange(200)
+    denoiser.observe(seen, torch.rand(200, 10), denoiser.plant(seen, labels[seen]))
+    denoiser.end_epoch(nn.Linear(1, 10))
+    assert torch.equal(denoiser.sentinels.shifts, before)
+    assert denoiser.sentinels.occurring == 10 and not denoiser.ledger.is_empty
