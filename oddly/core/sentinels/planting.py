@@ -84,7 +84,7 @@ class Relabelled:
         Whether there were; what was recorded with those is then forgotten.
         """
         classes = find_occurring(given, self.num_classes)  # (K',)
-        own, shifts = given.cpu()[self.indices.cpu()].long(), self.shifts.cpu()
+        own, shifts = given[self.indices.to(given.device)].cpu().long(), self.shifts.cpu()
         absent = (own >= 0) & ~torch.isin((own + shifts) % self.num_classes, classes)
         self.occurring = len(classes)
         if float(absent.double().mean()) <= self.few_absent:
@@ -162,7 +162,7 @@ class Sentinels(Relabelled):
         """After the first epoch, check that the observed labels (N,) came from our dataset."""
         if self._dataset is not None and not self._checked:
             self._checked = True
-            self._dataset.check_observed(given.cpu()[self.indices.cpu()])
+            self._dataset.check_observed(given[self.indices.to(given.device)].cpu())
 
     def close_epoch(self, scores: Tensor) -> float:
         """Close the epoch in which the examples had these scores (N,); returns its weight.
