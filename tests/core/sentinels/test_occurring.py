@@ -63,7 +63,9 @@ def test_planted_labels_are_of_classes_that_occur() -> None:
     given = torch.tensor(OCCUR).repeat(200)
     sentinels = Sentinels(len(given), 300, "ema", 0)
     before, own = sentinels.shifts.clone(), given[sentinels.indices]
+    sentinels.separations = [9.0]  # so far above any other that training would seem to memorise
     assert sentinels.keep_to_classes(given)
+    assert sentinels.separations == [0.0]
     planted = (own + sentinels.shifts) % 300
     assert sorted(planted.unique().tolist()) == list(OCCUR) and bool((planted != own).all())
     there = torch.isin((own + before) % 300, torch.tensor(OCCUR))
@@ -74,6 +76,22 @@ def test_planted_labels_are_of_classes_that_occur() -> None:
     again = Sentinels(len(given), 300, "ema", 0)
     again.load_state_dict(sentinels.state_dict())
     assert torch.equal(again.shifts, sentinels.shifts) and again.occurring == 3
+
+
+@pytest.mark.parametrize(("occur", "margin"), [((1, 4), 3.0), ((1, 4, 7), -5.0)])
+def test_of_two_classes_that_occur_the_planted_one_is_the_rival(
+    occur: tuple[int, ...], margin: float
+) -> None:
+    """It is a rival of the given label only if no other class could be."""
+    given = torch.tensor(occur).repeat(200)
+    sentinels = Sentinels(len(given), 10, "ema", 0)
+    sentinels.keep_to_classes(given)
+    index = sentinels.indices
+    planted = (given[index] + sentinels.shifts) % 10
+    logits = 5.0 * F.one_hot(given[index], 10) + 8.0 * F.one_hot(planted, 10)
+    scored, _ = sentinels.observe(index, logits, planted)
+    assert torch.equal(scored.labels, given[index])
+    assert scored.scores.tolist() == [margin] * len(index)
 
 
 def test_unseen_examples_keep_their_planted_label() -> None:
